@@ -1,9 +1,12 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cotenant/cotenant/cluster"
 )
@@ -94,8 +97,11 @@ func (s Sample) Validate() error {
 		return fmt.Errorf("end: %s is before start %s", s.End.Format(time.RFC3339), s.Start.Format(time.RFC3339))
 	}
 	for w, n := range s.Colocation {
-		if w == "" || n < 1 {
-			return fmt.Errorf("colocation: %d tasks of workload %q; counts are positive and names not empty", n, w)
+		if n < 1 {
+			return fmt.Errorf("colocation: %d tasks of workload %q; counts are positive", n, w)
+		}
+		if err := checkName(w); err != nil {
+			return fmt.Errorf("colocation: workload %w", err)
 		}
 	}
 	for _, f := range []struct {
@@ -104,6 +110,20 @@ func (s Sample) Validate() error {
 	}{{"value", s.Value}, {"alone", s.Alone}, {"spread", s.Spread}} {
 		if math.IsNaN(f.value) || math.IsInf(f.value, 0) || f.value < 0 {
 			return fmt.Errorf("%s: %g; must be finite and not negative", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// checkName refuses the names that would make a co-location's key ambiguous
+// ("a+b", "a*2") or break the line of a file.
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("name is empty")
+	}
+	for _, r := range name {
+		if r == '+' || r == '*' || unicode.IsControl(r) || r == utf8.RuneError {
+			return fmt.Errorf("%q: name contains %q; rename the workload", name, r)
 		}
 	}
 	return nil
