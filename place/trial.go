@@ -1,0 +1,168 @@
+package place
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/interference"
+)
+
+// Trial is a Placement that knows what it is worth: each node's co-location as
+// a Config of Values. Policies search over it with Put and Take and turn it
+// into a Decision at the end.
+type Trial struct {
+	*cluster.Placement
+	Values *Values
+
+	tasks   []cluster.Task
+	configs []Config
+	sum     float64
+}
+
+// NewTrial begins with the running tasks in place and the pending ones put
+// nowhere. pessimism is that of NewValues.
+func NewTrial(req Request, m interference.Model, pessimism float64) *Trial {
+	t := &Trial{tasks: req.Tasks()}
+	t.Placement = cluster.NewPlacement(req.View, t.tasks)
+	workloads := t.Workloads()
+	total := make([]int, len(workloads))
+	for i := range t.tasks {
+		total[t.Workload(t.Kind(i))]++
+	}
+	nodes := req.View.Nodes()
+	for i := range nodes {
+		for w, n := range t.Counts(i) {
+			total[w] += n
+		}
+	}
+	t.Values = NewValues(m, req.Objective, workloads, total, pessimism)
+	t.configs = make([]Config, len(nodes))
+	for i := range nodes {
+		t.configs[i] = t.Values.Of(nodes[i].Class, t.Counts(i))
+	}
+	t.Values.Fill(t.configs)
+	for _, c := range t.configs {
+		t.sum += t.Values.Value(c).Sum
+	}
+	return t
+}
+
+// Tasks lists the pending tasks; their positions are the arguments of Kind.
+func (t *Trial) Tasks() []cluster.Task { return t.tasks }
+
+// Config is the co-location on a node now.
+func (t *Trial) Config(node int) Config { return t.configs[node] }
+
+// Gain is by how much Value.Sum of the node rises if a task of the kind is put
+// there; -Inf where the model is silent about the result.
+func (t *Trial) Gain(kind, node int) float64 {
+	c := t.configs[node]
+	after := t.Values.Value(t.Values.Next(c, t.Workload(kind))).Sum
+	if math.IsInf(after, -1) {
+		return after
+	}
+	before := t.Values.Value(c).Sum
+	if math.IsInf(before, -1) {
+		return 0
+	}
+	return after - before
+}
+
+// Put puts a task of the kind on the node without checking.
+func (t *Trial) Put(kind, node int) {
+	t.Placement.Put(kind, node)
+	t.become(node, t.Values.Next(t.configs[node], t.Workload(kind)))
+}
+
+// Take undoes a Put.
+func (t *Trial) Take(kind, node int) {
+	t.Placement.Take(kind, node)
+	t.become(node, t.Values.Prev(t.configs[node], t.Workload(kind)))
+}
+
+func (t *Trial) become(node int, c Config) {
+	t.sum += t.Values.Value(c).Sum - t.Values.Value(t.configs[node]).Sum
+	t.configs[node] = c
+}
+
+// Value is the objective of the placement as it is: the sum over nodes and
+// Worst's part. It is exact, not accumulated.
+func (t *Trial) Value() float64 {
+	sum, worst := 0.0, math.Inf(1)
+	for _, c := range t.configs {
+		v := t.Values.Value(c)
+		sum += v.Sum
+		worst = min(worst, v.Worst)
+	}
+	if w := t.Values.objective.Worst; w != 0 && !math.IsInf(worst, 1) {
+		sum += w * worst
+	}
+	return sum
+}
+
+// Clone is an independent copy that shares Values.
+func (t *Trial) Clone() *Trial {
+	c := *t
+	c.Placement = t.Placement.Clone()
+	c.configs = append([]Config(nil), t.configs...)
+	return &c
+}
+
+// Decision binds the pending tasks to the nodes they were put on and holds
+// the rest with a reason in words. Gangs of which a task is held are held
+// whole.
+func (t *Trial) Decision(req Request) Decision {
+	at := t.Assign()
+	nodes := req.View.Nodes()
+	d := Decision{Bind: make([]Binding, 0, len(at))}
+	i := 0
+	for _, g := range req.Pending {
+		first, held := i, 0
+		for range g.Tasks {
+			if at[i] < 0 {
+				held++
+			}
+			i++
+		}
+		for j := first; j < i; j++ {
+			switch {
+			case g.Gang && held > 0:
+				d.Hold = append(d.Hold, Hold{t.tasks[j].ID, fmt.Sprintf("%d of %d tasks of gang %s fit; gangs are placed whole", len(g.Tasks)-held, len(g.Tasks), g.Name)})
+			case at[j] < 0:
+				d.Hold = append(d.Hold, Hold{t.tasks[j].ID, t.WhyNot(t.Kind(j))})
+			default:
+				d.Bind = append(d.Bind, Binding{Task: t.tasks[j].ID, Node: nodes[at[j]].Name})
+			}
+		}
+	}
+	return d
+}
+
+// WhyNot says in words why no node takes a task of the kind now: the most
+// common reason first, with an example. Where nodes do take it, it says that.
+func (t *Trial) WhyNot(kind int) string {
+	nodes := t.Snapshot().Nodes()
+	var count [cluster.Skewed + 1]int
+	var example [cluster.Skewed + 1]int
+	for i := range nodes {
+		r := t.Check(kind, i)
+		if count[r] == 0 {
+			example[r] = i
+		}
+		count[r]++
+	}
+	if count[cluster.Fits] > 0 {
+		return fmt.Sprintf("%d of %d nodes fit, but the policy chose none", count[cluster.Fits], len(nodes))
+	}
+	most := 0
+	for r, n := range count {
+		if n > count[most] {
+			most = r
+		}
+	}
+	if count[most] == 0 {
+		return "the cluster has no nodes"
+	}
+	return fmt.Sprintf("0 of %d nodes fit; %d of them as here: %s", len(nodes), count[most], t.Explain(kind, example[most]))
+}
