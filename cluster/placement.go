@@ -134,15 +134,22 @@ func (p *Placement) countCapacity() {
 		if nodes[i].Slots == 0 {
 			p.slots[i] = noLimit
 		}
-		for d, name := range p.dims {
-			p.free[i*len(p.dims)+d] = nodes[i].Capacity[name]
-			if name == deviceDim {
-				for _, dev := range nodes[i].Devices {
-					p.free[i*len(p.dims)+d] += int64(max(1, dev.Slots))
-				}
-			}
+		for d := range p.dims {
+			p.free[i*len(p.dims)+d] = p.Capacity(i, d)
 		}
 	}
+}
+
+// Capacity is what a node has of the d-th of Dimensions when it is empty.
+func (p *Placement) Capacity(node, d int) int64 {
+	n := &p.snap.spec.Nodes[node]
+	capacity := n.Capacity[p.dims[d]]
+	if p.dims[d] == deviceDim {
+		for _, dev := range n.Devices {
+			capacity += int64(max(1, dev.Slots))
+		}
+	}
+	return capacity
 }
 
 func (p *Placement) need(t Task) []int64 {

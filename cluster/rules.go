@@ -52,7 +52,7 @@ func (p *Placement) compileRules(index map[string]int) {
 		}
 		d, ok := byKey[key]
 		if !ok {
-			of, names := p.domains(key, nil)
+			of, names := p.domains(key, "")
 			d = domains{of, make([]int, len(names)*n)}
 			byKey[key] = d
 		}
@@ -64,7 +64,7 @@ func (p *Placement) compileRules(index map[string]int) {
 	}
 	for _, s := range c.Spread {
 		w := index[s.Workload]
-		of, names := p.domains(s.Key, p.static[w])
+		of, names := p.domains(s.Key, s.Workload)
 		for i, d := range of {
 			if d < 0 && p.static[w][i] == Fits {
 				p.static[w][i] = NoDomain
@@ -74,13 +74,17 @@ func (p *Placement) compileRules(index map[string]int) {
 	}
 }
 
-// domains numbers the domains of a key in the order of their names. Nodes
-// that static excludes by a selector belong to none.
-func (p *Placement) domains(key string, static []Reason) (of []int, names []string) {
+// domains numbers the domains of a key in the order of their names. Where a
+// workload is given, the nodes that its selector excludes belong to none.
+func (p *Placement) domains(key, workload string) (of []int, names []string) {
 	nodes := p.snap.spec.Nodes
+	domain := func(i int) (string, bool) {
+		d, ok := nodes[i].Domain(key)
+		return d, ok && p.snap.spec.Constraints.selects(workload, &nodes[i])
+	}
 	set := map[string]int{}
 	for i := range nodes {
-		if d, ok := nodes[i].Domain(key); ok && (static == nil || static[i] != NotSelected) {
+		if d, ok := domain(i); ok {
 			set[d] = 0
 		}
 	}
@@ -91,7 +95,7 @@ func (p *Placement) domains(key string, static []Reason) (of []int, names []stri
 	of = make([]int, len(nodes))
 	for i := range nodes {
 		of[i] = -1
-		if d, ok := nodes[i].Domain(key); ok && (static == nil || static[i] != NotSelected) {
+		if d, ok := domain(i); ok {
 			of[i] = set[d]
 		}
 	}
@@ -103,10 +107,8 @@ func (c Constraints) admits(workload string, n *Node) Reason {
 	if n.Unschedulable {
 		return Cordoned
 	}
-	for key, value := range c.NodeSelector[workload] {
-		if d, ok := n.Domain(key); !ok || d != value {
-			return NotSelected
-		}
+	if !c.selects(workload, n) {
+		return NotSelected
 	}
 	for _, t := range n.Taints {
 		if t.Effect != PreferNoSchedule && !c.tolerates(workload, t) {
@@ -114,6 +116,16 @@ func (c Constraints) admits(workload string, n *Node) Reason {
 		}
 	}
 	return Fits
+}
+
+// selects reports whether a node carries the labels that a workload asks for.
+func (c Constraints) selects(workload string, n *Node) bool {
+	for key, value := range c.NodeSelector[workload] {
+		if d, ok := n.Domain(key); !ok || d != value {
+			return false
+		}
+	}
+	return true
 }
 
 func (c Constraints) tolerates(workload string, t Taint) bool {

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -17,7 +16,6 @@ type Trial struct {
 
 	tasks   []cluster.Task
 	configs []Config
-	sum     float64
 }
 
 // NewTrial begins with the running tasks in place and the pending ones put
@@ -42,9 +40,6 @@ func NewTrial(req Request, m interference.Model, pessimism float64) *Trial {
 		t.configs[i] = t.Values.Of(nodes[i].Class, t.Counts(i))
 	}
 	t.Values.Fill(t.configs)
-	for _, c := range t.configs {
-		t.sum += t.Values.Value(c).Sum
-	}
 	return t
 }
 
@@ -72,18 +67,13 @@ func (t *Trial) Gain(kind, node int) float64 {
 // Put puts a task of the kind on the node without checking.
 func (t *Trial) Put(kind, node int) {
 	t.Placement.Put(kind, node)
-	t.become(node, t.Values.Next(t.configs[node], t.Workload(kind)))
+	t.configs[node] = t.Values.Next(t.configs[node], t.Workload(kind))
 }
 
 // Take undoes a Put.
 func (t *Trial) Take(kind, node int) {
 	t.Placement.Take(kind, node)
-	t.become(node, t.Values.Prev(t.configs[node], t.Workload(kind)))
-}
-
-func (t *Trial) become(node int, c Config) {
-	t.sum += t.Values.Value(c).Sum - t.Values.Value(t.configs[node]).Sum
-	t.configs[node] = c
+	t.configs[node] = t.Values.Prev(t.configs[node], t.Workload(kind))
 }
 
 // Value is the objective of the placement as it is: the sum over nodes and
@@ -109,60 +99,12 @@ func (t *Trial) Clone() *Trial {
 	return &c
 }
 
-// Decision binds the pending tasks to the nodes they were put on and holds
-// the rest with a reason in words. Gangs of which a task is held are held
-// whole.
+// Decision binds the pending tasks to the nodes they were put on (see
+// Placement.Assign) and holds the rest with a reason in words. Gangs of which
+// a task is held are held whole.
 func (t *Trial) Decision(req Request) Decision {
-	at := t.Assign()
-	nodes := req.View.Nodes()
-	d := Decision{Bind: make([]Binding, 0, len(at))}
-	i := 0
-	for _, g := range req.Pending {
-		first, held := i, 0
-		for range g.Tasks {
-			if at[i] < 0 {
-				held++
-			}
-			i++
-		}
-		for j := first; j < i; j++ {
-			switch {
-			case g.Gang && held > 0:
-				d.Hold = append(d.Hold, Hold{t.tasks[j].ID, fmt.Sprintf("%d of %d tasks of gang %s fit; gangs are placed whole", len(g.Tasks)-held, len(g.Tasks), g.Name)})
-			case at[j] < 0:
-				d.Hold = append(d.Hold, Hold{t.tasks[j].ID, t.WhyNot(t.Kind(j))})
-			default:
-				d.Bind = append(d.Bind, Binding{Task: t.tasks[j].ID, Node: nodes[at[j]].Name})
-			}
-		}
-	}
-	return d
+	return DecisionOf(req, t.Placement, t.Assign())
 }
 
-// WhyNot says in words why no node takes a task of the kind now: the most
-// common reason first, with an example. Where nodes do take it, it says that.
-func (t *Trial) WhyNot(kind int) string {
-	nodes := t.Snapshot().Nodes()
-	var count [cluster.Skewed + 1]int
-	var example [cluster.Skewed + 1]int
-	for i := range nodes {
-		r := t.Check(kind, i)
-		if count[r] == 0 {
-			example[r] = i
-		}
-		count[r]++
-	}
-	if count[cluster.Fits] > 0 {
-		return fmt.Sprintf("%d of %d nodes fit, but the policy chose none", count[cluster.Fits], len(nodes))
-	}
-	most := 0
-	for r, n := range count {
-		if n > count[most] {
-			most = r
-		}
-	}
-	if count[most] == 0 {
-		return "the cluster has no nodes"
-	}
-	return fmt.Sprintf("0 of %d nodes fit; %d of them as here: %s", len(nodes), count[most], t.Explain(kind, example[most]))
-}
+// WhyNot is WhyNot of the trial's placement.
+func (t *Trial) WhyNot(kind int) string { return WhyNot(t.Placement, kind) }

@@ -1,0 +1,66 @@
+package place
+
+import (
+	"fmt"
+
+	"github.com/cotenant/cotenant/cluster"
+)
+
+// DecisionOf binds the i-th pending task to the node with index at[i], and
+// holds it with a reason in words where at[i] is negative. Gangs of which a
+// task is held are held whole; a policy that takes such gangs back before it
+// places other tasks keeps those free to use the room.
+func DecisionOf(req Request, p *cluster.Placement, at []int) Decision {
+	nodes := req.View.Nodes()
+	d := Decision{Bind: make([]Binding, 0, len(at))}
+	first := 0
+	for _, g := range req.Pending {
+		fit := 0
+		for i := range g.Tasks {
+			if at[first+i] >= 0 {
+				fit++
+			}
+		}
+		for i, task := range g.Tasks {
+			n := at[first+i]
+			switch {
+			case g.Gang && fit < len(g.Tasks):
+				d.Hold = append(d.Hold, Hold{task.ID, fmt.Sprintf("%d of %d tasks of gang %s fit; gangs are placed whole", fit, len(g.Tasks), g.Name)})
+			case n < 0:
+				d.Hold = append(d.Hold, Hold{task.ID, WhyNot(p, p.Kind(first+i))})
+			default:
+				d.Bind = append(d.Bind, Binding{Task: task.ID, Node: nodes[n].Name})
+			}
+		}
+		first += len(g.Tasks)
+	}
+	return d
+}
+
+// WhyNot says in words why no node takes a task of the kind now: the most
+// common reason first, with an example. Where nodes do take it, it says that.
+func WhyNot(p *cluster.Placement, kind int) string {
+	nodes := p.Snapshot().Nodes()
+	var count [cluster.Skewed + 1]int
+	var example [cluster.Skewed + 1]int
+	for i := range nodes {
+		r := p.Check(kind, i)
+		if count[r] == 0 {
+			example[r] = i
+		}
+		count[r]++
+	}
+	if count[cluster.Fits] > 0 {
+		return fmt.Sprintf("%d of %d nodes fit, but the policy chose none", count[cluster.Fits], len(nodes))
+	}
+	most := 0
+	for r, n := range count {
+		if n > count[most] {
+			most = r
+		}
+	}
+	if count[most] == 0 {
+		return "the cluster has no nodes"
+	}
+	return fmt.Sprintf("0 of %d nodes fit; %d of them as here: %s", len(nodes), count[most], p.Explain(kind, example[most]))
+}
