@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -120,6 +121,9 @@ func (s Sample) Validate() error {
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("name is empty")
+	}
+	if name != strings.TrimSpace(name) {
+		return fmt.Errorf("%q: name begins or ends with a space; rename the workload", name)
 	}
 	for _, r := range name {
 		if r == '+' || r == '*' || unicode.IsControl(r) || r == utf8.RuneError {

@@ -40,6 +40,7 @@ func TestValidateNamesTheFieldAndTheValue(t *testing.T) {
 		{"empty name", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, "": 1} }, "name is empty"},
 		{"name with a plus", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, "a+b": 1} }, `"a+b"`},
 		{"name with a star", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, "a*2": 1} }, `"a*2"`},
+		{"name with a space", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, " a": 1} }, `" a"`},
 		{"name with a newline", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, "a\n": 1} }, `"a\n"`},
 		{"NaN", func(s *Sample) { s.Value = math.NaN() }, "value: NaN"},
 		{"infinite", func(s *Sample) { s.Alone = math.Inf(1) }, "alone: +Inf"},

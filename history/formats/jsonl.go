@@ -1,0 +1,234 @@
+package formats
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+)
+
+// ReadJSONL reads our own samples: one JSON object a line, as
+// history.Sample marshals. Samples of the same co-location share one map:
+// don't change it.
+func ReadJSONL(r io.Reader, o Options) ([]history.Sample, Report, error) {
+	o = o.withDefaults()
+	in, err := unpack(r, o)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	rep := newReporter(o, "line")
+	lines := lineReader{in: in, max: o.MaxRecord}
+	p := sampleParser{names: map[string]string{}, colocations: map[string]cluster.Colocation{}, ignored: map[string]bool{}}
+	for {
+		line, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil && !errors.Is(err, errLineTooLong) {
+			return nil, rep.Report, err
+		}
+		if err == nil && strings.TrimSpace(string(line)) == "" {
+			continue
+		}
+		var s history.Sample
+		if err == nil {
+			s, err = p.parse(line, o.Strict)
+		}
+		if err != nil {
+			if err := rep.bad(lines.number, err); err != nil {
+				return nil, rep.Report, err
+			}
+			continue
+		}
+		rep.duplicate(line)
+		rep.Read++
+		if err := rep.add(lines.number, s); err != nil {
+			return nil, rep.Report, err
+		}
+	}
+	if len(p.ignored) > 0 {
+		rep.warn("ignored fields that the format does not have: %s", strings.Join(sortedKeys(p.ignored), ", "))
+	}
+	return rep.doneSamples()
+}
+
+// sampleParser shares equal names and co-locations between samples.
+type sampleParser struct {
+	names       map[string]string
+	colocations map[string]cluster.Colocation
+	ignored     map[string]bool
+}
+
+func (p *sampleParser) share(s string) string {
+	if got, ok := p.names[s]; ok {
+		return got
+	}
+	p.names[s] = s
+	return s
+}
+
+// sampleFields are the names of history.Sample's JSON form, which are the
+// columns of the CSV form too.
+var sampleFields = []string{
+	"source", "start", "end", "class", "scope", "colocation", "workload", "role", "job", "span",
+	"batch_size", "metric", "value", "alone", "repeats", "spread",
+}
+
+// requiredFields are those that a sample can't be without.
+var requiredFields = []string{"colocation", "workload", "metric", "value"}
+
+func (p *sampleParser) parse(line []byte, strict bool) (history.Sample, error) {
+	var s history.Sample
+	var seen [16]bool // by position in sampleFields
+	err := eachField(line, func(name string, value []byte) error {
+		at := slices.Index(sampleFields, name)
+		if at < 0 {
+			if strict {
+				return badField(name, string(value), "is in a field that the format does not have")
+			}
+			if len(p.ignored) < maxWarnings {
+				p.ignored[name] = true
+			}
+			return nil
+		}
+		if seen[at] {
+			return badField(name, string(value), "comes a second time")
+		}
+		seen[at] = true
+		if name == "colocation" {
+			c, err := p.colocation(value)
+			s.Colocation = c
+			return err
+		}
+		var text string
+		var err error
+		switch name {
+		case "batch_size", "value", "alone", "repeats", "spread":
+			text, err = jsonText(value)
+		default:
+			text, err = jsonString(value)
+		}
+		if err == nil {
+			err = p.set(&s, name, text)
+		}
+		if err != nil {
+			return &fieldError{name, string(value), err}
+		}
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	for _, name := range requiredFields {
+		if !seen[slices.Index(sampleFields, name)] {
+			return s, fmt.Errorf("%s: missing", name)
+		}
+	}
+	return s, s.Validate()
+}
+
+func (p *sampleParser) colocation(value []byte) (cluster.Colocation, error) {
+	if c, ok := p.colocations[string(value)]; ok {
+		return c, nil
+	}
+	c := cluster.Colocation{}
+	err := eachField(value, func(name string, count []byte) error {
+		if _, twice := c[name]; twice {
+			return fmt.Errorf("names %q twice", name)
+		}
+		text, err := jsonText(count)
+		if err != nil {
+			return err
+		}
+		n, missing, err := parseCount(text, maxCount)
+		if missing {
+			err = errors.New("is no count")
+		}
+		if err != nil {
+			return fmt.Errorf("has for %q %s, which %w", name, quoteShort(string(count)), err)
+		}
+		c[p.share(name)] = n
+		return nil
+	})
+	if err != nil {
+		return nil, &fieldError{"colocation", string(value), err}
+	}
+	p.colocations[string(value)] = c
+	return c, nil
+}
+
+// set gives a field, co-location aside, its value from its text. Both forms of
+// the file, JSON Lines and CSV, come through here.
+func (p *sampleParser) set(s *history.Sample, field, text string) (err error) {
+	number := func(v *float64) {
+		var missing bool
+		if *v, missing, err = parseNumber(text); missing && field == "value" {
+			err = errors.New("is no measurement")
+		}
+	}
+	count := func(n *int) { *n, _, err = parseCount(text, 1<<31-1) }
+	stamp := func(t *time.Time) {
+		if text != "" {
+			if *t, err = time.Parse(time.RFC3339Nano, text); err != nil {
+				err = errors.New("is not a time like 2026-01-02T15:04:05Z (RFC 3339)")
+			}
+		}
+	}
+	switch field {
+	case "source":
+		s.Source = p.share(text)
+	case "start":
+		stamp(&s.Start)
+	case "end":
+		stamp(&s.End)
+	case "class":
+		s.Class = p.share(text)
+	case "scope":
+		s.Scope = history.Scope(p.share(text))
+	case "workload":
+		s.Workload = p.share(text)
+	case "role":
+		s.Role = cluster.Role(p.share(text))
+	case "job":
+		s.Job = p.share(text)
+	case "span":
+		s.Span = cluster.Span(p.share(text))
+	case "batch_size":
+		count(&s.BatchSize)
+	case "metric":
+		s.Metric = history.Metric(p.share(text))
+	case "value":
+		number(&s.Value)
+	case "alone":
+		number(&s.Alone)
+	case "repeats":
+		count(&s.Repeats)
+	case "spread":
+		number(&s.Spread)
+	}
+	return err
+}
+
+// WriteJSONL writes samples as ReadJSONL reads them. It fails on the first
+// invalid sample, by its position.
+func WriteJSONL(w io.Writer, samples []history.Sample) error {
+	out := bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i, s := range samples {
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+		if err := enc.Encode(s); err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+	}
+	return out.Flush()
+}
