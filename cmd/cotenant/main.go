@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitWrongUse = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second Ctrl-C ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program, with its surroundings as arguments.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	begun := false
+	markBegin(root, &begun)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var wrong *wrongUseError
+	switch {
+	case !begun || errors.As(err, &wrong):
+		// What fails before a command begins is its flags and arguments.
+		fmt.Fprintf(errs, "cotenant: %s\nSee `%s --help`.\n", strings.TrimSpace(err.Error()), cmd.CommandPath())
+		return exitWrongUse
+	case ctx.Err() != nil:
+		fmt.Fprintf(errs, "cotenant: interrupted; %s\n", strings.TrimPrefix(err.Error(), "interrupted; "))
+		return exitFailed
+	}
+	fmt.Fprintf(errs, "cotenant: %s\n", err)
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := group("cotenant", "Place workloads where they interfere least",
+		profileCommand(), planCommand(),
+	)
+	root.Long = "Cotenant places workloads where they interfere least.\n\n" +
+		"It measures what co-located programs do to each other, learns it, and plans:\n" +
+		"results on stdout, progress on stderr; exit 0 done, 1 failed, 2 wrong use."
+	root.Version = version()
+	root.SetVersionTemplate("cotenant {{.Version}}\n")
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	return root
+}
+
+// group is a command that only holds others: used alone or with a word it
+// does not know, it is used wrongly.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		var names []string
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() {
+				names = append(names, child.Name())
+			}
+		}
+		known := strings.Join(names, ", ")
+		if len(args) == 0 && !cmd.HasParent() {
+			return cmd.Help()
+		}
+		if len(args) == 0 {
+			return wrongUse("%s needs one of: %s", cmd.CommandPath(), known)
+		}
+		hint := ""
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf("; did you mean %s?", near[0])
+		}
+		return wrongUse("%s knows no %q, only: %s%s", cmd.CommandPath(), args[0], known, hint)
+	}
+	c.AddCommand(children...)
+	return c
+}
+
+// markBegin sets begun when a command of the tree begins to run.
+func markBegin(c *cobra.Command, begun *bool) {
+	if f := c.RunE; f != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			*begun = true
+			return f(cmd, args)
+		}
+	}
+	for _, child := range c.Commands() {
+		markBegin(child, begun)
+	}
+}
+
+// wrongUseError is an error of whoever typed the command: exit 2.
+type wrongUseError struct{ words string }
+
+func (e *wrongUseError) Error() string { return e.words }
+
+func wrongUse(format string, args ...any) error {
+	return &wrongUseError{fmt.Sprintf(format, args...)}
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if revision == "" {
+		return "development"
+	}
+	return "development-" + revision + dirty
+}

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/place"
+)
+
+// maxSeeds bounds --seeds.
+const maxSeeds = 10_000
+
+// planInput is all that was read for a plan, checked against each other.
+type planInput struct {
+	source    *source
+	snapshot  *cluster.Snapshot
+	batch     *batch
+	objective place.Objective
+	policies  []opened
+	seeds     []uint64
+}
+
+// opened is a policy ready to be asked.
+type opened struct {
+	name   string
+	policy place.Policy
+	close  func()
+}
+
+// plan is what one policy made of the batch with one seed.
+type plan struct {
+	Policy         string         `json:"policy"`
+	Seed           uint64         `json:"seed"`
+	Nodes          int            `json:"nodes"`
+	Tasks          int            `json:"tasks"`
+	Objective      string         `json:"objective"`
+	ValuePredicted number         `json:"value_predicted"`
+	ValueTrue      number         `json:"value_true"`
+	Bound          number         `json:"bound"`
+	BoundOn        string         `json:"bound_on"`
+	Proven         bool           `json:"proven"`
+	Share          number         `json:"share"`
+	Seconds        number         `json:"seconds"`
+	Placement      []nodePlan     `json:"placement"`
+	Held           []place.Hold   `json:"held,omitempty"`
+	Why            []whyTask      `json:"why,omitempty"`
+	decision       place.Decision // as the policy returned it
+	request        place.Request  // as it was given
+	unknown        []string       // co-locations about which the judge is silent
+}
+
+// nodePlan is what a node runs in the end; nodes that run nothing are left out.
+type nodePlan struct {
+	Node       string             `json:"node"`
+	Colocation cluster.Colocation `json:"colocation"`
+}
+
+func planServices(cmd *cobra.Command, f *planFlags) error {
+	in := &inputs{stdin: cmd.InOrStdin()}
+	log := cmd.ErrOrStderr()
+	p, err := f.read(in, log)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if err := p.open(ctx, f); err != nil {
+		return err
+	}
+	bar := newProgress(log, "plan services", len(p.seeds)*len(p.policies)+1)
+	defer bar.end()
+	bar.at(0, "the bound")
+	limit, infeasible, err := p.bound(ctx)
+	if err != nil {
+		return err
+	}
+	plans, failures := p.run(ctx, f, limit, bar)
+	bar.end()
+	if err := ctx.Err(); err != nil {
+		return errors.New("interrupted; nothing was written")
+	}
+	if infeasible != nil {
+		fmt.Fprintf(log, "no bound: %s\n", infeasible)
+	}
+	if err := f.write(cmd, in, p, plans); err != nil {
+		return err
+	}
+	return outcome(log, plans, failures)
+}
+
+// read reads and checks all that the flags name.
+func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
+	p := &planInput{}
+	err := errors.Join(checkOutput(f.output), oneOf("order", f.order, orders))
+	if err != nil {
+		return nil, err
+	}
+	if p.objective, err = place.ParseObjective(f.objective); err != nil {
+		return nil, wrongUse("--%s", err)
+	}
+	if f.seeds < 1 || f.seeds > maxSeeds {
+		return nil, wrongUse("--seeds %d: give 1 to %d", f.seeds, maxSeeds)
+	}
+	if f.seed > math.MaxUint64-maxSeeds {
+		return nil, wrongUse("--seed %d: too large", f.seed)
+	}
+	if f.limit < 0 {
+		return nil, wrongUse("--time-limit %s: negative", f.limit)
+	}
+	for i := range f.seeds {
+		p.seeds = append(p.seeds, f.seed+uint64(i))
+	}
+	if len(f.policies) == 0 {
+		f.policies = []string{strings.Join(policyNames(), ",")}
+	}
+	if f.specs, err = parsePolicies(f.policies); err != nil {
+		return nil, err
+	}
+	if f.batch == "" {
+		return nil, wrongUse("what to place? give --batch FILE[:row], a CSV with a column a workload")
+	}
+	if p.batch, err = readBatch(in, f.batch); err != nil {
+		return nil, err
+	}
+	if p.source, err = f.sourceFlags.load(in, log); err != nil {
+		return nil, err
+	}
+	spec, err := f.clusterFlags.load(in, p.source.most)
+	if err != nil {
+		return nil, err
+	}
+	classes := classesOf(spec.Nodes)
+	if err := p.source.checkClasses(classes); err != nil {
+		return nil, err
+	}
+	if err := p.source.checkWorkloads(p.batch, classes); err != nil {
+		return nil, err
+	}
+	if err := checkRuleNames(f.constraints, spec.Constraints, p.known(spec, classes)); err != nil {
+		return nil, err
+	}
+	if p.snapshot, err = cluster.NewSnapshot(spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.clusterName(), err)
+	}
+	if err := checkRoom(p.snapshot, p.batch, f.constraints); err != nil {
+		return nil, err
+	}
+	return p, p.checkLatency(log)
+}
+
+// known lists the workloads that a rule may name.
+func (p *planInput) known(spec cluster.Spec, classes []string) []string {
+	names := slices.Concat(p.batch.workloads, knownWorkloads(p.source.belief, classes))
+	for _, w := range spec.Workloads {
+		names = append(names, w.Name)
+	}
+	for _, r := range spec.Running {
+		names = append(names, r.Workload)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// checkLatency names the workloads that p99 leaves out, on every model in
+// play, and refuses a batch of nothing else.
+func (p *planInput) checkLatency(log io.Writer) error {
+	if p.objective.P99 == 0 {
+		return nil
+	}
+	judge, _ := p.source.judge()
+	req := p.request(p.batch.group("workload", 0), 0)
+	var left []string
+	for _, w := range place.NewTrial(req, judge, 0).Values.WithoutLatency() {
+		if i := slices.Index(p.batch.workloads, w); i >= 0 && p.batch.counts[i] > 0 {
+			left = append(left, w)
+		}
+	}
+	some := false
+	for i, w := range p.batch.workloads {
+		some = some || p.batch.counts[i] > 0 && !slices.Contains(left, w)
+	}
+	if !some {
+		return fmt.Errorf("objective p99: no workload of batch %s has a measured latency; use --objective mean, or samples with latencies", p.batch.name)
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(log, "objective p99: left out for lack of measured latency: %s\n", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+func (p *planInput) request(g cluster.Group, seed uint64) place.Request {
+	return place.Request{
+		View: p.snapshot, Pending: []cluster.Group{g}, Objective: p.objective,
+		Rand: rand.New(rand.NewPCG(seed, streamPolicy)),
+	}
+}
+
+// bound computes the bound once: it does not depend on the order of tasks.
+func (p *planInput) bound(ctx context.Context) (limit limitOf, infeasible, err error) {
+	judge, _ := p.source.judge()
+	req := p.request(p.batch.group("workload", 0), p.seeds[0])
+	req.Stop = func() bool { return ctx.Err() != nil }
+	limit, err = computeBound(req, judge)
+	if ctx.Err() != nil {
+		return limit, nil, errors.New("interrupted; nothing was written")
+	}
+	if isInfeasible(err) {
+		return limitOf{value: math.NaN()}, err, nil
+	}
+	return limit, nil, err
+}
+
+// failure is a policy that gave no valid plan.
+type failure struct {
+	policy string
+	seed   uint64
+	err    error
+}
+
+// open makes the policies. Programs start when they are first asked.
+func (p *planInput) open(ctx context.Context, f *planFlags) error {
+	for _, spec := range f.specs {
+		policy, closePolicy, err := openPolicy(ctx, spec, policyOptions{model: p.source.belief, timeLimit: f.limit, explain: f.explain})
+		if err != nil {
+			return err
+		}
+		p.policies = append(p.policies, opened{spec.text, policy, closePolicy})
+	}
+	return nil
+}
+
+func (p *planInput) run(ctx context.Context, f *planFlags, limit limitOf, bar *progress) (plans []plan, failures []failure) {
+	for i, o := range p.policies {
+		for j, seed := range p.seeds {
+			bar.at(1+i*len(p.seeds)+j, o.name)
+			req := p.request(p.batch.group(f.order, seed), seed)
+			r, err := p.plan(ctx, f, o, req, limit)
+			if err != nil {
+				failures = append(failures, failure{o.name, seed, err})
+				break
+			}
+			r.Seed = seed
+			plans = append(plans, r)
+		}
+		o.close()
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+	}
+	return plans, failures
+}
+
+// plan asks one policy and judges what it says.
+func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.Request, limit limitOf) (plan, error) {
+	d, seconds, err := decide(ctx, o.policy, req, f.limit)
+	if err != nil {
+		return plan{}, err
+	}
+	judge, on := p.source.judge()
+	r := plan{
+		Policy: o.name, Nodes: len(p.snapshot.Nodes()), Tasks: p.batch.tasks(), Objective: p.objective.String(),
+		ValueTrue: number(math.NaN()), Bound: number(limit.value), BoundOn: on, Proven: limit.proven,
+		Seconds: number(seconds), Held: d.Hold, decision: d, request: req,
+	}
+	predicted, err := place.Evaluate(req, d, p.source.belief)
+	if err != nil {
+		return plan{}, fmt.Errorf("its decision is invalid: %w", err)
+	}
+	judged := predicted
+	if judge != p.source.belief {
+		if judged, err = place.Evaluate(req, d, judge); err != nil {
+			return plan{}, fmt.Errorf("its decision is invalid: %w", err)
+		}
+	}
+	r.ValuePredicted = number(predicted.Value)
+	if p.source.truth != nil {
+		r.ValueTrue = number(judged.Value)
+	}
+	r.Share = number(p.objective.Share(judged.Value, limit.value))
+	r.unknown = judged.Unknown
+	nodes, workloads := p.snapshot.Nodes(), judged.Placement.Workloads()
+	r.Placement = []nodePlan{}
+	for i := range nodes {
+		c := cluster.Colocation{}
+		for w, n := range judged.Placement.Counts(i) {
+			if n > 0 {
+				c[workloads[w]] = n
+			}
+		}
+		if len(c) > 0 {
+			r.Placement = append(r.Placement, nodePlan{nodes[i].Name, c})
+		}
+	}
+	if f.explain {
+		r.Why = p.explain(&r)
+	}
+	return r, nil
+}
+
+// decide runs the policy, and gives up on it when ctx is done.
+func decide(ctx context.Context, policy place.Policy, req place.Request, limit time.Duration) (place.Decision, float64, error) {
+	type result struct {
+		d       place.Decision
+		seconds float64
+		err     error
+	}
+	begin := time.Now()
+	req.Stop = func() bool {
+		return ctx.Err() != nil || limit > 0 && time.Since(begin) > limit
+	}
+	done := make(chan result, 1)
+	go func() {
+		d, err := policy.Place(req)
+		done <- result{d, time.Since(begin).Seconds(), err}
+	}()
+	select {
+	case r := <-done:
+		return r.d, r.seconds, r.err
+	case <-ctx.Done():
+		return place.Decision{}, 0, ctx.Err()
+	}
+}
+
+// outcome says on log what went wrong, and is an error if anything did.
+func outcome(log io.Writer, plans []plan, failures []failure) error {
+	held := 0
+	for _, r := range plans {
+		if len(r.unknown) > 0 {
+			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s\n", r.Policy, r.Seed, some(r.unknown, 3))
+		}
+		if len(r.Held) == 0 {
+			continue
+		}
+		held++
+		byWhy := map[string][]string{}
+		var whys []string
+		for _, h := range r.Held {
+			if byWhy[h.Why] == nil {
+				whys = append(whys, h.Why)
+			}
+			byWhy[h.Why] = append(byWhy[h.Why], string(h.Task))
+		}
+		for _, why := range whys {
+			fmt.Fprintf(log, "%s, seed %d: %d of %d tasks not placed: %s: %s\n", r.Policy, r.Seed, len(byWhy[why]), r.Tasks, some(byWhy[why], 8), why)
+		}
+	}
+	for _, f := range failures {
+		fmt.Fprintf(log, "%s, seed %d: failed: %s\n", f.policy, f.seed, f.err)
+	}
+	switch {
+	case len(failures) > 0:
+		return fmt.Errorf("%d of the policies failed", len(failures))
+	case held > 0:
+		return fmt.Errorf("%d of %d plans leave tasks unplaced", held, len(plans))
+	}
+	return nil
+}
+
+// some lists the first names and counts the others.
+func some(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

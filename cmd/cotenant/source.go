@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/interference"
+)
+
+// sourceFlags say what is known of interference.
+type sourceFlags struct {
+	samples, model string
+}
+
+func (f *sourceFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.samples, "samples", "", "`FILE` of measurements: .jsonl, .csv (ours or Metis's), .npz; gzip too (default: those that ship)")
+	cmd.Flags().StringVar(&f.model, "model", "", "model `FILE` by cotenant fit: all that the policies see")
+}
+
+// source is what is known of interference, and by whom.
+type source struct {
+	// belief is what the policies see.
+	belief     interference.Model
+	beliefName string
+	// truth judges plans; nil where only a model was given.
+	truth     interference.Model
+	truthName string
+	// most is the most tasks in a measured co-location; 0 where unknown.
+	most int
+}
+
+// judge is the model under which bounds are computed.
+func (s *source) judge() (m interference.Model, on string) {
+	if s.truth != nil {
+		return s.truth, "truth"
+	}
+	return s.belief, "model"
+}
+
+func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
+	s := &source{}
+	if f.samples != "" || f.model == "" {
+		samples, name, err := f.readSamples(in, log)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range samples {
+			s.most = max(s.most, x.Colocation.Tasks())
+		}
+		s.truthName = name
+		if s.truth, err = interference.Fit(interference.KindTable, samples, interference.Options{}); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		s.belief, s.beliefName = s.truth, name
+	}
+	if f.model != "" {
+		m, err := readModel(in, f.model)
+		if err != nil {
+			return nil, err
+		}
+		s.belief, s.beliefName = m, "model "+f.model
+	}
+	return s, nil
+}
+
+func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, string, error) {
+	if f.samples == "" {
+		samples, name, err := shippedSamples()
+		return samples, name, err
+	}
+	samples, err := readSamples(in, log, f.samples)
+	return samples, "samples " + f.samples, err
+}
+
+// classes maps the classes of nodes to those that the sources know, and
+// refuses what one of them does not know.
+func (s *source) checkClasses(classes []string) error {
+	for _, m := range []struct {
+		model interference.Model
+		name  string
+	}{{s.belief, s.beliefName}, {s.truth, s.truthName}} {
+		if m.model == nil {
+			continue
+		}
+		known := m.model.Classes()
+		for _, c := range classes {
+			switch {
+			case slices.Contains(known, c) || c == "" && len(known) == 1:
+			case c == "":
+				return fmt.Errorf("%s knows the classes %s, but the nodes name none; give --nodes CLASS:N", m.name, strings.Join(known, ", "))
+			default:
+				return fmt.Errorf("%s knows nothing of nodes of class %q, only of %s; name a class that was measured, or measure this one",
+					m.name, c, quotedList(known))
+			}
+		}
+	}
+	return nil
+}
+
+// checkWorkloads refuses workloads of the batch that nobody measured.
+func (s *source) checkWorkloads(b *batch, classes []string) error {
+	for _, m := range []struct {
+		model interference.Model
+		name  string
+	}{{s.belief, s.beliefName}, {s.truth, s.truthName}} {
+		if m.model == nil {
+			continue
+		}
+		known := knownWorkloads(m.model, classes)
+		var unknown []string
+		for i, w := range b.workloads {
+			if b.counts[i] > 0 && !slices.Contains(known, w) {
+				unknown = append(unknown, fmt.Sprintf("%s (column %d)", w, i+1))
+			}
+		}
+		if len(unknown) == 0 {
+			continue
+		}
+		remedy := "measure them, or correct the names"
+		if m.model == s.belief && s.belief != s.truth {
+			remedy = "the model was fitted on other workloads; fit one on samples of these, or correct the names"
+		}
+		return fmt.Errorf("batch %s: unknown workloads: %s; %s knows %s; %s",
+			b.name, strings.Join(unknown, ", "), m.name, strings.Join(known, ", "), remedy)
+	}
+	return nil
+}
+
+// knownWorkloads lists what a model knows on any of the classes.
+func knownWorkloads(m interference.Model, classes []string) []string {
+	var known []string
+	for _, c := range classes {
+		if all := m.Classes(); c == "" && len(all) == 1 {
+			c = all[0]
+		}
+		known = append(known, m.Workloads(c)...)
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
+}
+
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(quoted, ", ")
+}
