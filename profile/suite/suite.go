@@ -1,0 +1,38 @@
+// Package suite holds the workloads that ship with cotenant: suite.yaml and
+// the scripts it starts, from Debian's packages (packages.txt).
+//
+//	path, err := suite.Unpack(dir) // dir/suite.yaml and its scripts
+//	s, err := profile.LoadSuite(path)
+package suite
+
+import (
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:embed suite.yaml *.sh *.py packages.txt
+var files embed.FS
+
+// Unpack writes the suite's files into a folder and returns the path of
+// suite.yaml there.
+func Unpack(dir string) (string, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("suite: %w", err)
+	}
+	for _, e := range entries {
+		data, err := files.ReadFile(e.Name())
+		if err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(filepath.Join(dir, e.Name()), data, 0o644); err != nil {
+			return "", fmt.Errorf("suite: %w", err)
+		}
+	}
+	return filepath.Join(dir, "suite.yaml"), nil
+}

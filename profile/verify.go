@@ -1,0 +1,117 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+)
+
+// Check holds one re-measured cell against the record.
+type Check struct {
+	Colocation cluster.Colocation `json:"colocation"`
+	Workload   string             `json:"workload"`
+	Metric     history.Metric     `json:"metric"`
+	Recorded   float64            `json:"recorded"`
+	Spread     float64            `json:"spread"`
+	Repeats    int                `json:"repeats"`
+	Now        float64            `json:"now"`
+	// Tolerance is the largest difference that the stated spread explains: the
+	// half width of the 95 % prediction interval for one more repeat, by
+	// Student's t with Repeats-1 degrees of freedom.
+	Tolerance float64 `json:"tolerance"`
+	Within    bool    `json:"within"`
+}
+
+// Verify measures n recorded co-locations of this class again, chosen by the
+// seed, and compares each cell's mean with the record.
+func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error) {
+	recorded := map[cell]history.Sample{}
+	var colocations []cluster.Colocation
+	seen := map[string]bool{}
+	for _, r := range Aggregate(s.Log.Samples()) {
+		if r.Class != s.Class {
+			continue
+		}
+		recorded[cellOf(r)] = r
+		if key := r.Colocation.Key(); !seen[key] && s.knows(r.Colocation) {
+			seen[key] = true
+			colocations = append(colocations, r.Colocation)
+		}
+	}
+	if len(colocations) == 0 {
+		return nil, fmt.Errorf("verify: the record has no co-location of class %q and this suite; measure first", s.Class)
+	}
+	rand.New(rand.NewSource(seed)).Shuffle(len(colocations), func(i, j int) {
+		colocations[i], colocations[j] = colocations[j], colocations[i]
+	})
+	colocations = colocations[:min(n, len(colocations))]
+	var out []Check
+	for i, c := range colocations {
+		raw, err := s.Once(ctx, c)
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", c.Key(), err)
+		}
+		for _, now := range Aggregate(raw) {
+			if r, ok := recorded[cellOf(now)]; ok {
+				out = append(out, check(r, now))
+			}
+		}
+		if s.Progress != nil {
+			s.Progress(Progress{Done: i + 1, Total: len(colocations), Colocation: c})
+		}
+	}
+	return out, nil
+}
+
+func (s *Session) knows(c cluster.Colocation) bool {
+	for w := range c {
+		if _, ok := s.Suite.Workload(w); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func check(recorded, now history.Sample) Check {
+	c := Check{
+		Colocation: recorded.Colocation, Workload: recorded.Workload, Metric: recorded.Metric,
+		Recorded: recorded.Value, Spread: recorded.Spread, Repeats: recorded.Repeats, Now: now.Value,
+	}
+	n := float64(recorded.Repeats)
+	c.Tolerance = studentT95(recorded.Repeats-1) * recorded.Spread * math.Sqrt(1+1/n)
+	c.Within = math.Abs(c.Now-c.Recorded) <= c.Tolerance
+	return c
+}
+
+// studentT95 is the two-sided 95 % quantile of Student's t: exact to 0.5 %
+// (Cornish-Fisher above 4 degrees of freedom, Abramowitz & Stegun 26.7.5).
+func studentT95(df int) float64 {
+	switch small := []float64{0, 12.706, 4.303, 3.182, 2.776}; {
+	case df < 1:
+		return math.Inf(1)
+	case df < len(small):
+		return small[df]
+	}
+	const z = 1.959964
+	v := float64(df)
+	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*v*v)
+}
+
+// Allowed is the number of cells that may lie outside their 95 % interval by
+// chance: the smallest x for which more than x of n happens in fewer than one
+// of a hundred verifications.
+func Allowed(n int) int {
+	const p = .05
+	tail, term := 1.0, math.Pow(1-p, float64(n))
+	for x := 0; x <= n; x++ {
+		if tail -= term; tail < .01 {
+			return x
+		}
+		term *= float64(n-x) / float64(x+1) * p / (1 - p)
+	}
+	return n
+}
