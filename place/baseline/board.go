@@ -1,0 +1,286 @@
+package baseline
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/place"
+)
+
+// board sorts the nodes of a trial into states, so that a search looks at each
+// distinct situation once instead of at every node. Nodes share a state when
+// no policy could tell them apart: the same shape (class, room, labels that
+// rules read, running tasks) and the same tasks put. One node of a state then
+// answers for all in every question about values and constraints.
+type board struct {
+	trial *place.Trial
+	bare  *cluster.Placement // the running tasks alone: what fits on a node by itself
+	shape []int32            // by node
+	first []int32            // by shape: a node of it
+	base  []place.Config     // by shape: its config with no task put
+	// coupled says that what fits on a node depends on other nodes, too.
+	coupled bool
+
+	states []state
+	index  map[string]int32
+	steps  map[step]int32
+	at     []int32   // by node: its state
+	nodes  [][]int32 // by state: its nodes, ascending
+	live   []int32   // states that have nodes
+	where  []int32   // by state: position in live, -1 outside
+
+	key []byte // scratch
+}
+
+type state struct {
+	shape  int32
+	items  []item // sorted by kind, counts positive
+	config place.Config
+	tasks  int32 // number put
+	fits   fit
+}
+
+type item struct{ kind, count int32 }
+
+type fit uint8
+
+const (
+	unasked fit = iota
+	fitsAlone
+	fitsNot
+)
+
+// step is a state with one task of a kind more or less.
+type step struct {
+	state, kind int32
+	less        bool
+}
+
+func newBoard(t *place.Trial) *board {
+	nodes := t.Snapshot().Nodes()
+	b := &board{
+		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[step]int32{},
+		shape: make([]int32, len(nodes)), at: make([]int32, len(nodes)),
+	}
+	b.sortShapes()
+	for n := range nodes {
+		b.at[n] = -1
+		b.become(n, b.number(b.shape[n], nil))
+	}
+	return b
+}
+
+// sortShapes numbers the shapes. A domain that holds a single node is left out
+// of a shape: all that counts in it is what the node itself runs.
+func (b *board) sortShapes() {
+	t, nodes := b.trial, b.trial.Snapshot().Nodes()
+	rules := t.Snapshot().Constraints()
+	b.coupled = len(rules.Spread) > 0
+	var keys []string
+	for _, s := range rules.Spread {
+		keys = append(keys, s.Key)
+	}
+	for _, a := range rules.AntiAffinity {
+		if a.Key == "" {
+			a.Key = cluster.HostKey
+		}
+		keys = append(keys, a.Key)
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	size := map[[2]string]int{}
+	for _, key := range keys {
+		for n := range nodes {
+			if d, ok := nodes[n].Domain(key); ok {
+				size[[2]string{key, d}]++
+				b.coupled = b.coupled || size[[2]string{key, d}] > 1
+			}
+		}
+	}
+	var kindOf []int // the first kind of each workload that has one
+	seen := make([]bool, len(t.Workloads()))
+	for k := range t.Kinds() {
+		if w := t.Workload(k); !seen[w] {
+			seen[w] = true
+			kindOf = append(kindOf, k)
+		}
+	}
+	index := map[string]int32{}
+	for n := range nodes {
+		var s strings.Builder
+		slots, limited := t.FreeSlots(n)
+		fmt.Fprintf(&s, "%q %d %t %d %d", nodes[n].Class, slots, limited, t.Free(n), t.Counts(n))
+		for _, k := range kindOf {
+			if r := t.Check(k, n); r <= cluster.NoDomain {
+				fmt.Fprintf(&s, " %d", r)
+			} else {
+				s.WriteString(" 0")
+			}
+		}
+		for _, key := range keys {
+			if d, ok := nodes[n].Domain(key); !ok {
+				s.WriteString(" none")
+			} else if size[[2]string{key, d}] > 1 {
+				fmt.Fprintf(&s, " %q", d)
+			} else {
+				s.WriteString(" own")
+			}
+		}
+		id, ok := index[s.String()]
+		if !ok {
+			id = int32(len(b.first))
+			index[s.String()] = id
+			b.first = append(b.first, int32(n))
+			b.base = append(b.base, t.Config(n))
+		}
+		b.shape[n] = id
+	}
+}
+
+// number is the state of a shape with the items, which it keeps if it is new.
+func (b *board) number(shape int32, items []item) int32 {
+	b.key = binary.LittleEndian.AppendUint32(b.key[:0], uint32(shape))
+	for _, it := range items {
+		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(it.kind))
+		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(it.count))
+	}
+	if s, ok := b.index[string(b.key)]; ok {
+		return s
+	}
+	s := int32(len(b.states))
+	b.index[string(b.key)] = s
+	st := state{shape: shape, items: items, config: b.base[shape]}
+	for _, it := range items {
+		st.tasks += it.count
+		for range it.count {
+			st.config = b.trial.Values.Next(st.config, b.trial.Workload(int(it.kind)))
+		}
+	}
+	b.states = append(b.states, st)
+	b.nodes = append(b.nodes, nil)
+	b.where = append(b.where, -1)
+	return s
+}
+
+// more is the state with one more task of a kind, fitting or not.
+func (b *board) more(s, kind int32) int32 { return b.step(step{s, kind, false}) }
+
+// less is the state with one task of a kind less; it must hold one.
+func (b *board) less(s, kind int32) int32 { return b.step(step{s, kind, true}) }
+
+func (b *board) step(st step) int32 {
+	if to, ok := b.steps[st]; ok {
+		return to
+	}
+	items := slices.Clone(b.states[st.state].items)
+	i, found := slices.BinarySearchFunc(items, st.kind, func(it item, k int32) int { return int(it.kind - k) })
+	switch {
+	case !st.less && found:
+		items[i].count++
+	case !st.less:
+		items = slices.Insert(items, i, item{st.kind, 1})
+	case items[i].count > 1:
+		items[i].count--
+	default:
+		items = slices.Delete(items, i, i+1)
+	}
+	to := b.number(b.states[st.state].shape, items)
+	b.steps[st] = to
+	return to
+}
+
+// fits reports whether a node of the state could run what the state says, were
+// all other nodes without the tasks that were put. Where the board is coupled,
+// that is needed but not enough.
+func (b *board) fits(s int32) bool {
+	st := &b.states[s]
+	if st.fits == unasked {
+		st.fits = fitsAlone
+		n := int(b.first[st.shape])
+		for i := 0; i < len(st.items) && st.fits == fitsAlone; i++ {
+			for range st.items[i].count {
+				if r := b.bare.Check(int(st.items[i].kind), n); r != cluster.Fits && r != cluster.Skewed {
+					st.fits = fitsNot
+					break
+				}
+				b.bare.Put(int(st.items[i].kind), n)
+			}
+		}
+		for _, it := range st.items {
+			for b.bare.PutOn(int(it.kind), n) > 0 {
+				b.bare.Take(int(it.kind), n)
+			}
+		}
+	}
+	return st.fits == fitsAlone
+}
+
+// become files a node under another state.
+func (b *board) become(node int, s int32) {
+	n := int32(node)
+	if old := b.at[node]; old >= 0 {
+		i, _ := slices.BinarySearch(b.nodes[old], n)
+		b.nodes[old] = slices.Delete(b.nodes[old], i, i+1)
+		if len(b.nodes[old]) == 0 {
+			last := b.live[len(b.live)-1]
+			b.live[b.where[old]] = last
+			b.where[last] = b.where[old]
+			b.live = b.live[:len(b.live)-1]
+			b.where[old] = -1
+		}
+	}
+	b.at[node] = s
+	if len(b.nodes[s]) == 0 {
+		b.where[s] = int32(len(b.live))
+		b.live = append(b.live, s)
+	}
+	i, _ := slices.BinarySearch(b.nodes[s], n)
+	b.nodes[s] = slices.Insert(b.nodes[s], i, n)
+}
+
+func (b *board) put(kind, node int) {
+	b.trial.Put(kind, node)
+	b.become(node, b.more(b.at[node], int32(kind)))
+}
+
+func (b *board) take(kind, node int) {
+	b.trial.Take(kind, node)
+	b.become(node, b.less(b.at[node], int32(kind)))
+}
+
+// set makes a node's put tasks those of a state of its shape, unchecked.
+func (b *board) set(node int, s int32) {
+	b.drop(node, s)
+	b.fill(node, s)
+	b.become(node, s)
+}
+
+// drop takes the tasks that the state s has no place for from the node.
+func (b *board) drop(node int, s int32) {
+	for _, it := range b.states[b.at[node]].items {
+		for range it.count - b.states[s].count(it.kind) {
+			b.trial.Take(int(it.kind), node)
+		}
+	}
+}
+
+// fill puts the tasks that the node lacks to be in state s, unchecked.
+func (b *board) fill(node int, s int32) {
+	for _, it := range b.states[s].items {
+		for range it.count - b.states[b.at[node]].count(it.kind) {
+			b.trial.Put(int(it.kind), node)
+		}
+	}
+}
+
+func (s *state) count(kind int32) int32 {
+	for _, it := range s.items {
+		if it.kind == kind {
+			return it.count
+		}
+	}
+	return 0
+}
