@@ -1,0 +1,110 @@
+package num
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Param is a learned matrix with the gradient of the loss by it.
+type Param struct {
+	Value, Grad Matrix
+	// Decay says whether weight decay pulls it to 0.
+	Decay bool
+}
+
+// Linear is the layer y = x W + b. Shapes: x (batch, in), W (in, out),
+// b (1, out), y (batch, out).
+type Linear struct{ W, B Param }
+
+// NewLinear draws W from a normal distribution of variance 1/in, which keeps
+// the scale of what passes through (LeCun et al., Efficient BackProp, 1998,
+// section 4.6); b is 0.
+func NewLinear(in, out int, rng *rand.Rand) *Linear {
+	l := ZeroLinear(in, out)
+	scale := float32(1 / math.Sqrt(float64(max(in, 1))))
+	for i := range l.W.Value.Data {
+		l.W.Value.Data[i] = float32(rng.NormFloat64()) * scale
+	}
+	l.W.Decay = true
+	return l
+}
+
+// ZeroLinear is a layer of zeros whose weights do not decay.
+func ZeroLinear(in, out int) *Linear {
+	return &Linear{
+		W: Param{Value: New(in, out), Grad: New(in, out)},
+		B: Param{Value: New(1, out), Grad: New(1, out)},
+	}
+}
+
+// Params lists what Adam updates.
+func (l *Linear) Params() []*Param { return []*Param{&l.W, &l.B} }
+
+// Forward computes y = x W + b.
+func (l *Linear) Forward(y, x Matrix) {
+	mustMatch("batch of y", y.Rows, x.Rows)
+	for i := range y.Rows {
+		copy(y.Row(i), l.B.Value.Data)
+	}
+	Mul(y, x, l.W.Value, false, false, 1)
+}
+
+// Add computes y += x W, leaving the bias out: for a second input to the
+// same output.
+func (l *Linear) Add(y, x Matrix) { Mul(y, x, l.W.Value, false, false, 1) }
+
+// Backward takes dy, the gradient of the loss by y, adds to the gradients of
+// W and b, and writes the gradient by x to dx unless dx has no rows.
+func (l *Linear) Backward(dx, dy, x Matrix) {
+	Mul(l.W.Grad, x, dy, true, false, 1)
+	db := l.B.Grad.Data
+	for i := range dy.Rows {
+		for j, g := range dy.Row(i) {
+			db[j] += g
+		}
+	}
+	if dx.Rows > 0 {
+		Mul(dx, dy, l.W.Value, false, true, 0)
+	}
+}
+
+// SiLU computes y = x sigmoid(x) element by element (Elfwing et al., Sigmoid-
+// weighted linear units, 2018). y may be x.
+func SiLU(y, x Matrix) {
+	out := y.Data[:len(x.Data)]
+	for i, v := range x.Data {
+		out[i] = v / (1 + Exp(-v))
+	}
+}
+
+// SiLUBackward writes the gradient by x, given dy and x. dx may be dy.
+func SiLUBackward(dx, dy, x Matrix) {
+	out, dys := dx.Data[:len(x.Data)], dy.Data[:len(x.Data)]
+	for i, v := range x.Data {
+		s := 1 / (1 + Exp(-v))
+		out[i] = dys[i] * s * (1 + v*(1-s))
+	}
+}
+
+// Exp is e^x with a relative error below 2e-7, several times faster than
+// math.Exp. Beyond +-87, where float32 leaves its normal range, it clamps.
+func Exp(x float32) float32 {
+	const (
+		log2e = 1.44269504088896341
+		ln2Hi = 0.693359375 // exact in few bits, so that x - k ln2Hi is exact
+		ln2Lo = -2.12194440e-4
+	)
+	if x > 87 {
+		x = 87
+	} else if !(x >= -87) { // NaN too: a diverged network must not index out of range
+		x = -87
+	}
+	k := int32(x*log2e + 0.5)
+	if x < 0 {
+		k = int32(x*log2e - 0.5)
+	}
+	r := x - float32(k)*ln2Hi - float32(k)*ln2Lo
+	// Taylor to r^6 / 720: |r| <= ln 2 / 2, so the rest is below 1e-7.
+	p := 1 + r*(1+r*(0.5+r*(1.0/6+r*(1.0/24+r*(1.0/120+r*(1.0/720))))))
+	return p * math.Float32frombits(uint32(k+127)<<23)
+}
