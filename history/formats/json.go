@@ -1,15 +1,16 @@
 package formats
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
 )
 
 // eachField calls f with the name and the raw value of each field of a JSON
-// object, in order. encoding/json alone would take "Value" for "value" and
+// object, in order; both are good until f returns. encoding/json alone would take "Value" for "value" and
 // the second of two equal names for the first.
-func eachField(object []byte, f func(name string, value []byte) error) error {
+func eachField(object []byte, f func(name, value []byte) error) error {
 	switch {
 	case !utf8.Valid(object):
 		return errors.New("is not UTF-8 text")
@@ -89,32 +90,30 @@ func skipValue(b []byte, i int) int {
 	}
 }
 
-// jsonString reads a JSON string; null is "".
-func jsonString(value []byte) (string, error) {
+// jsonString reads a JSON string; null is "". It copies only what is escaped.
+func jsonString(value []byte) ([]byte, error) {
 	if string(value) == "null" {
-		return "", nil
+		return nil, nil
 	}
 	if value[0] != '"' {
-		return "", errors.New("is not a string")
+		return nil, errors.New("is not a string")
 	}
-	for _, c := range value {
-		if c == '\\' {
-			var s string
-			err := json.Unmarshal(value, &s)
-			return s, err
-		}
+	if bytes.IndexByte(value, '\\') >= 0 {
+		var s string
+		err := json.Unmarshal(value, &s)
+		return []byte(s), err
 	}
-	return string(value[1 : len(value)-1]), nil
+	return value[1 : len(value)-1], nil
 }
 
 // jsonText is what parseNumber and parseCount take: a number as it stands,
 // or the text of a string ("NaN").
-func jsonText(value []byte) (string, error) {
+func jsonText(value []byte) ([]byte, error) {
 	switch c := value[0]; {
 	case c == '"':
 		return jsonString(value)
 	case c == '{', c == '[', c == 't', c == 'f':
-		return "", errors.New("is not a number")
+		return nil, errors.New("is not a number")
 	}
-	return string(value), nil
+	return value, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,10 +65,11 @@ type sampleParser struct {
 	ignored     map[string]bool
 }
 
-func (p *sampleParser) share(s string) string {
-	if got, ok := p.names[s]; ok {
+func (p *sampleParser) share(b []byte) string {
+	if got, ok := p.names[string(b)]; ok {
 		return got
 	}
+	s := string(b)
 	p.names[s] = s
 	return s
 }
@@ -84,42 +84,52 @@ var sampleFields = []string{
 // requiredFields are those that a sample can't be without.
 var requiredFields = []string{"colocation", "workload", "metric", "value"}
 
+func fieldIndex(name []byte) int {
+	for i, f := range sampleFields {
+		if string(name) == f {
+			return i
+		}
+	}
+	return -1
+}
+
 func (p *sampleParser) parse(line []byte, strict bool) (history.Sample, error) {
 	var s history.Sample
 	var seen [16]bool // by position in sampleFields
-	err := eachField(line, func(name string, value []byte) error {
-		at := slices.Index(sampleFields, name)
+	err := eachField(line, func(name, value []byte) error {
+		at := fieldIndex(name)
 		if at < 0 {
 			if strict {
-				return badField(name, string(value), "is in a field that the format does not have")
+				return badField(string(name), string(value), "is in a field that the format does not have")
 			}
 			if len(p.ignored) < maxWarnings {
-				p.ignored[name] = true
+				p.ignored[string(name)] = true
 			}
 			return nil
 		}
+		field := sampleFields[at]
 		if seen[at] {
-			return badField(name, string(value), "comes a second time")
+			return badField(field, string(value), "comes a second time")
 		}
 		seen[at] = true
-		if name == "colocation" {
+		if field == "colocation" {
 			c, err := p.colocation(value)
 			s.Colocation = c
 			return err
 		}
-		var text string
+		var text []byte
 		var err error
-		switch name {
+		switch field {
 		case "batch_size", "value", "alone", "repeats", "spread":
 			text, err = jsonText(value)
 		default:
 			text, err = jsonString(value)
 		}
 		if err == nil {
-			err = p.set(&s, name, text)
+			err = setField(&s, field, p.share(text))
 		}
 		if err != nil {
-			return &fieldError{name, string(value), err}
+			return &fieldError{field, string(value), err}
 		}
 		return nil
 	})
@@ -127,7 +137,7 @@ func (p *sampleParser) parse(line []byte, strict bool) (history.Sample, error) {
 		return s, err
 	}
 	for _, name := range requiredFields {
-		if !seen[slices.Index(sampleFields, name)] {
+		if !seen[fieldIndex([]byte(name))] {
 			return s, fmt.Errorf("%s: missing", name)
 		}
 	}
@@ -139,15 +149,15 @@ func (p *sampleParser) colocation(value []byte) (cluster.Colocation, error) {
 		return c, nil
 	}
 	c := cluster.Colocation{}
-	err := eachField(value, func(name string, count []byte) error {
-		if _, twice := c[name]; twice {
+	err := eachField(value, func(name, count []byte) error {
+		if _, twice := c[string(name)]; twice {
 			return fmt.Errorf("names %q twice", name)
 		}
 		text, err := jsonText(count)
 		if err != nil {
 			return err
 		}
-		n, missing, err := parseCount(text, maxCount)
+		n, missing, err := parseCount(string(text), maxCount)
 		if missing {
 			err = errors.New("is no count")
 		}
@@ -164,9 +174,9 @@ func (p *sampleParser) colocation(value []byte) (cluster.Colocation, error) {
 	return c, nil
 }
 
-// set gives a field, co-location aside, its value from its text. Both forms of
-// the file, JSON Lines and CSV, come through here.
-func (p *sampleParser) set(s *history.Sample, field, text string) (err error) {
+// setField gives a field, co-location aside, its value from its text. Both
+// forms of the file, JSON Lines and CSV, come through here.
+func setField(s *history.Sample, field, text string) (err error) {
 	number := func(v *float64) {
 		var missing bool
 		if *v, missing, err = parseNumber(text); missing && field == "value" {
@@ -183,27 +193,27 @@ func (p *sampleParser) set(s *history.Sample, field, text string) (err error) {
 	}
 	switch field {
 	case "source":
-		s.Source = p.share(text)
+		s.Source = text
 	case "start":
 		stamp(&s.Start)
 	case "end":
 		stamp(&s.End)
 	case "class":
-		s.Class = p.share(text)
+		s.Class = text
 	case "scope":
-		s.Scope = history.Scope(p.share(text))
+		s.Scope = history.Scope(text)
 	case "workload":
-		s.Workload = p.share(text)
+		s.Workload = text
 	case "role":
-		s.Role = cluster.Role(p.share(text))
+		s.Role = cluster.Role(text)
 	case "job":
-		s.Job = p.share(text)
+		s.Job = text
 	case "span":
-		s.Span = cluster.Span(p.share(text))
+		s.Span = cluster.Span(text)
 	case "batch_size":
 		count(&s.BatchSize)
 	case "metric":
-		s.Metric = history.Metric(p.share(text))
+		s.Metric = history.Metric(text)
 	case "value":
 		number(&s.Value)
 	case "alone":

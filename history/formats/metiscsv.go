@@ -30,12 +30,11 @@ func ReadMetisCSV(r io.Reader, o Options) ([]history.Sample, Report, error) {
 	if err != nil {
 		return nil, t.Report, err
 	}
-	k := len(workloads)
-	columns := [4]string{"", "rps_", "rt50_", "rt99_"}
+	cells := t.metisCells(workloads)
 	var values [4][]float64
-	for i, prefix := range columns {
-		if slices.ContainsFunc(workloads, func(w string) bool { _, ok := t.column[prefix+w]; return ok }) {
-			values[i] = make([]float64, k)
+	for i := range cells {
+		if slices.ContainsFunc(cells[i], func(at int) bool { return at >= 0 }) {
+			values[i] = make([]float64, len(workloads))
 		}
 	}
 	for {
@@ -46,7 +45,7 @@ func ReadMetisCSV(r io.Reader, o Options) ([]history.Sample, Report, error) {
 		if !more {
 			return m.finish()
 		}
-		if err := t.metisValues(workloads, columns, values); err != nil {
+		if err := t.metisValues(cells, values); err != nil {
 			if err := t.bad(t.lines.number, err); err != nil {
 				return nil, t.Report, err
 			}
@@ -71,22 +70,42 @@ func (t *table) metisWorkloads() (workloads, known []string) {
 	return workloads, known
 }
 
+// metisPrefixes are those of the columns of a workload: tasks, rate, latencies.
+var metisPrefixes = [4]string{"", "rps_", "rt50_", "rt99_"}
+
+// metisCells are the positions of each workload's columns; -1 where it has
+// none.
+func (t *table) metisCells(workloads []string) (cells [4][]int) {
+	for i, prefix := range metisPrefixes {
+		for _, w := range workloads {
+			at, ok := t.column[prefix+w]
+			if !ok {
+				at = -1
+			}
+			cells[i] = append(cells[i], at)
+		}
+	}
+	return cells
+}
+
 // metisValues fills in the values of the current record; NaN is none.
-func (t *table) metisValues(workloads []string, columns [4]string, values [4][]float64) error {
-	for i, prefix := range columns {
+func (t *table) metisValues(cells [4][]int, values [4][]float64) error {
+	for i := range values {
 		for w := range values[i] {
-			field := prefix + workloads[w]
-			text := t.get(field)
-			v, missing, err := parseNumber(text)
+			values[i][w] = math.NaN()
+			at := cells[i][w]
+			if at < 0 {
+				continue
+			}
+			v, missing, err := parseNumber(t.fields[at])
 			switch {
 			case err != nil:
-				return &fieldError{field, text, err}
-			case missing && i == 0:
-				return badField(field, text, "is no number of tasks")
-			case missing:
-				v = math.NaN()
+				return &fieldError{t.header[at], t.fields[at], err}
+			case !missing:
+				values[i][w] = v
+			case i == 0:
+				return badField(t.header[at], t.fields[at], "is no number of tasks")
 			}
-			values[i][w] = v
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ func parseNumber(text string) (v float64, missing bool, err error) {
 	switch {
 	case text == "", strings.EqualFold(text, "null"), strings.EqualFold(text, "nan"):
 		return 0, true, nil
-	case strings.Trim(text, "0123456789+-.eE") != "":
+	case strings.ContainsFunc(text, notDecimal):
 		return 0, false, errors.New("is not a finite decimal number")
 	}
 	v, err = strconv.ParseFloat(text, 64)
@@ -28,6 +28,10 @@ func parseNumber(text string) (v float64, missing bool, err error) {
 		return 0, false, errors.New("is not a number")
 	}
 	return v, false, nil
+}
+
+func notDecimal(r rune) bool {
+	return (r < '0' || r > '9') && r != '.' && r != '-' && r != '+' && r != 'e' && r != 'E'
 }
 
 // parseCount reads a whole number from 0 to most. Files written through

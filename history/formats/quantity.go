@@ -81,10 +81,10 @@ func (q rawQuantity) text() (string, error) {
 		return "", nil
 	}
 	text, err := jsonText(q)
-	if err == nil && text == "" {
+	if err == nil && len(text) == 0 {
 		err = errors.New("is empty, which is no quantity")
 	}
-	return text, err
+	return string(text), err
 }
 
 // sum adds b to a, and larger takes the larger of each resource; both fail
