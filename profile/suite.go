@@ -59,13 +59,15 @@ type Workload struct {
 	// Prepare runs once in {{cache}}, which every instance then shares.
 	Prepare Command `yaml:"prepare"`
 	// Setup runs once per instance in {{dir}}, before the server.
-	Setup  Command `yaml:"setup"`
+	Setup Command `yaml:"setup"`
+	// Server is started first, those of all tasks at once. A program that needs
+	// no server is a driver alone.
 	Server Command `yaml:"server"`
 	Ready  Ready   `yaml:"ready"`
 	// Load runs once the server is ready.
 	Load Command `yaml:"load"`
-	// Driver presses on the server until it is killed; without one the server is
-	// its own driver.
+	// Driver presses on the server until it is killed. It starts when the servers
+	// of all tasks are ready. Without one the server is its own driver.
 	Driver Command `yaml:"driver"`
 	Read   Read    `yaml:"read"`
 }
@@ -271,8 +273,11 @@ func (w *Workload) check() *fieldError {
 			return wrong(l.field, "%q is not a positive quantity such as 500m or 512Mi", l.text)
 		}
 	}
-	if len(w.Server) == 0 {
-		return wrong("server", "empty; say how the workload is started")
+	if len(w.Server) == 0 && len(w.Driver) == 0 {
+		return wrong("server", "empty, and so is driver; say how the workload is started")
+	}
+	if len(w.Server) == 0 && (w.Ready.TCP != "" || w.Ready.Line != "" || len(w.Load) > 0) {
+		return wrong("server", "empty, but ready or load wait for one")
 	}
 	if w.Ready.Timeout == 0 {
 		w.Ready.Timeout = 30 * time.Second

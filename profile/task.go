@@ -128,6 +128,9 @@ func (s *Session) serve(ctx context.Context, t *task) (err error) {
 			return err
 		}
 	}
+	if len(w.Server) == 0 {
+		return nil
+	}
 	l := s.launch(t, "server", w.Server)
 	said := false
 	l.line = func(at time.Time, text []byte) {
