@@ -11,7 +11,7 @@
 //	log, err := profile.OpenLog("samples.jsonl")
 //	session := profile.Session{Suite: suite, Log: log}
 //	err = session.Run(ctx, profile.Plan(profile.Colocations(names, 4), suite.Measure, seed))
-//	samples := profile.Aggregate(log.Samples())
+//	samples := history.Aggregate(log.Samples())
 //
 // The package starts processes, writes cgroups and reads the clock; it kills
 // only what it started.

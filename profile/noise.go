@@ -3,7 +3,6 @@ package profile
 import (
 	"math"
 
-	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 )
 
@@ -19,12 +18,12 @@ type Cell struct {
 	WithinNoise bool `json:"within_noise"`
 }
 
-// Cells judges aggregated samples (Aggregate).
+// Cells judges aggregated samples (history.Aggregate).
 func Cells(aggregated []history.Sample) []Cell {
-	alone := map[cell]history.Sample{}
+	alone := map[history.Cell]history.Sample{}
 	for _, s := range aggregated {
 		if s.Colocation.Alone() {
-			alone[cellOf(s)] = s
+			alone[s.Cell()] = s
 		}
 	}
 	out := make([]Cell, len(aggregated))
@@ -35,9 +34,7 @@ func Cells(aggregated []history.Sample) []Cell {
 			continue
 		}
 		out[i].Performance = p
-		k := cellOf(s)
-		k.colocation = cluster.Colocation{s.Workload: 1}.Key()
-		a := alone[k]
+		a := alone[s.Cell().AloneCell()]
 		out[i].Error = p * math.Hypot(relativeError(s), relativeError(a))
 		out[i].WithinNoise = math.Abs(p-1) < 2*out[i].Error
 	}
@@ -68,9 +65,9 @@ type Noise struct {
 }
 
 // NoiseOf reports the noise of every workload and metric in the raw repeats,
-// in the order of Aggregate.
+// in the order of history.Aggregate.
 func NoiseOf(raw []history.Sample) []Noise {
-	aggregated := Aggregate(raw)
+	aggregated := history.Aggregate(raw)
 	var out []Noise
 	for _, a := range aggregated {
 		if !a.Colocation.Alone() || a.Value == 0 {
@@ -78,9 +75,8 @@ func NoiseOf(raw []history.Sample) []Noise {
 		}
 		n := Noise{Class: a.Class, Workload: a.Workload, Metric: a.Metric, Alone: a.Value, Repeats: a.Repeats, Spread: a.Spread / a.Value}
 		var values []float64
-		k := cellOf(a)
 		for _, s := range raw {
-			if cellOf(s) == k {
+			if s.Cell() == a.Cell() {
 				values = append(values, s.Value)
 			}
 		}

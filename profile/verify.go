@@ -29,14 +29,14 @@ type Check struct {
 // Verify measures n recorded co-locations of this class again, chosen by the
 // seed, and compares each cell's mean with the record.
 func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error) {
-	recorded := map[cell]history.Sample{}
+	recorded := map[history.Cell]history.Sample{}
 	var colocations []cluster.Colocation
 	seen := map[string]bool{}
-	for _, r := range Aggregate(s.Log.Samples()) {
+	for _, r := range history.Aggregate(s.Log.Samples()) {
 		if r.Class != s.Class {
 			continue
 		}
-		recorded[cellOf(r)] = r
+		recorded[r.Cell()] = r
 		if key := r.Colocation.Key(); !seen[key] && s.knows(r.Colocation) {
 			seen[key] = true
 			colocations = append(colocations, r.Colocation)
@@ -55,8 +55,8 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", c.Key(), err)
 		}
-		for _, now := range Aggregate(raw) {
-			if r, ok := recorded[cellOf(now)]; ok {
+		for _, now := range history.Aggregate(raw) {
+			if r, ok := recorded[now.Cell()]; ok {
 				out = append(out, check(r, now))
 			}
 		}

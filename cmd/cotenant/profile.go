@@ -300,7 +300,7 @@ func (f *profileFlags) cgroups(warn io.Writer) (*profile.Cgroups, error) {
 }
 
 func (f *profileFlags) print(w io.Writer, raw []history.Sample) error {
-	cells := profile.Cells(profile.Aggregate(raw))
+	cells := profile.Cells(history.Aggregate(raw))
 	if f.output == "json" {
 		return printJSON(w, cells)
 	}
