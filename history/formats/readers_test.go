@@ -1,0 +1,363 @@
+package formats
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cotenant/cotenant/history"
+)
+
+// reader is one of the package's readers as the shared tests see it: a golden
+// input, and how to put one more record into it.
+type reader struct {
+	name string
+	read func(io.Reader, Options) (any, Report, error)
+	opts Options
+	// good is the golden input; records of it are read, duplicates equal one.
+	good                []byte
+	records, duplicates int
+	// with adds a record; unit is what errors call one.
+	with func(record string) []byte
+	unit string
+	// plain text: has lines, can have a byte order mark.
+	text bool
+	// fatal says that a truncated file is an error even when not strict.
+	fatal bool
+	bad   []badRecord
+}
+
+// badRecord is a record that can't be read. Errors about it have each of the
+// words in want.
+type badRecord struct {
+	name, record string
+	want         []string
+}
+
+func erase[T any](read func(io.Reader, Options) (T, Report, error)) func(io.Reader, Options) (any, Report, error) {
+	return func(r io.Reader, o Options) (any, Report, error) {
+		got, rep, err := read(r, o)
+		return got, rep, err
+	}
+}
+
+func golden(name string) []byte {
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// appended adds a line to a golden file.
+func appended(name string) func(string) []byte {
+	return func(record string) []byte { return append(golden(name), record+"\n"...) }
+}
+
+const pairStart = `{"colocation":{"redis":1},"workload":"redis","metric":"rate",`
+
+var readers = []reader{
+	{
+		name: "samples.jsonl", read: erase(ReadJSONL), good: golden("samples.jsonl"), records: 5,
+		with: appended("samples.jsonl"), unit: "line 7", text: true,
+		bad: []badRecord{
+			{"cut off", `{"colocation":{"redis":1},"wor`, []string{"not JSON"}},
+			{"no object", `[1]`, []string{"not a JSON object"}},
+			{"not JSON", `redis,1`, []string{"not JSON"}},
+			{"not UTF-8", pairStart + "\"value\":1,\"source\":\"\xff\"}", []string{"UTF-8"}},
+			{"missing value", pairStart + `"alone":1}`, []string{"value: missing"}},
+			{"missing workload", `{"colocation":{"redis":1},"metric":"rate","value":1}`, []string{"workload: missing"}},
+			{"missing metric", `{"colocation":{"redis":1},"workload":"redis","value":1}`, []string{"metric: missing"}},
+			{"missing colocation", `{"workload":"redis","metric":"rate","value":1}`, []string{"colocation: missing"}},
+			{"null value", pairStart + `"value":null}`, []string{"value", "null", "no measurement"}},
+			{"NaN value", pairStart + `"value":"NaN"}`, []string{"value", "NaN", "no measurement"}},
+			{"bare NaN", pairStart + `"value":NaN}`, []string{"not JSON"}},
+			{"infinite", pairStart + `"value":"+Inf"}`, []string{"value", "+Inf", "finite"}},
+			{"negative", pairStart + `"value":-1}`, []string{"value", "-1"}},
+			{"huge", pairStart + `"value":1e999}`, []string{"value", "1e999", "too large"}},
+			{"text for a number", pairStart + `"value":"fast"}`, []string{"value", "fast"}},
+			{"hexadecimal", pairStart + `"value":"0x10"}`, []string{"value", "0x10"}},
+			{"decimal comma", pairStart + `"value":"0,5"}`, []string{"value", "0,5"}},
+			{"list for a number", pairStart + `"value":[1]}`, []string{"value", "[1]"}},
+			{"true for a number", pairStart + `"value":true}`, []string{"value", "true"}},
+			{"number for a text", `{"colocation":{"redis":1},"workload":7,"metric":"rate","value":1}`, []string{"workload", "7", "not a string"}},
+			{"twice", pairStart + `"value":1,"value":2}`, []string{"value", "2", "second time"}},
+			{"workload twice", `{"colocation":{"redis":1,"redis":2},"workload":"redis","metric":"rate","value":1}`, []string{"colocation", "twice"}},
+			{"half a task", `{"colocation":{"redis":1.5},"workload":"redis","metric":"rate","value":1}`, []string{"colocation", "redis", "1.5", "whole"}},
+			{"minus a task", `{"colocation":{"redis":-1},"workload":"redis","metric":"rate","value":1}`, []string{"colocation", "-1", "negative"}},
+			{"no count", `{"colocation":{"redis":null},"workload":"redis","metric":"rate","value":1}`, []string{"colocation", "null"}},
+			{"a crowd", `{"colocation":{"redis":1e12},"workload":"redis","metric":"rate","value":1}`, []string{"colocation", "1e12", "more than"}},
+			{"absent workload", `{"colocation":{"redis":1},"workload":"isr","metric":"rate","value":1}`, []string{"colocation", `"isr"`}},
+			{"unknown metric", `{"colocation":{"redis":1},"workload":"redis","metric":"p95","value":1}`, []string{"metric", "p95"}},
+			{"no time", pairStart + `"value":1,"start":"yesterday"}`, []string{"start", "yesterday", "RFC 3339"}},
+			{"negative repeats", pairStart + `"value":1,"repeats":-3}`, []string{"repeats", "-3"}},
+			{"half a batch", pairStart + `"value":1,"batch_size":0.5}`, []string{"batch_size", "0.5"}},
+		},
+	},
+	{
+		name: "samples.csv", read: erase(ReadCSV), good: golden("samples.csv"), records: 4,
+		with: appended("samples.csv"), unit: "line 7", text: true,
+		bad: []badRecord{
+			{"too few fields", `redis,redis,rate,1`, []string{"4 fields", "11"}},
+			{"too many fields", `redis,redis,rate,1,1,,,,,,,9`, []string{"12 fields"}},
+			{"open quote", `"redis,redis,rate,1,1,,,,,,`, []string{"quote"}},
+			{"not UTF-8", "redis,redis,rate,1,1,\xff,,,,,", []string{"UTF-8"}},
+			{"no value", `redis,redis,rate,,1,,,,,,`, []string{"value", "no measurement"}},
+			{"NaN", `redis,redis,rate,nan,1,,,,,,`, []string{"value", "nan", "no measurement"}},
+			{"infinite", `redis,redis,rate,Inf,1,,,,,,`, []string{"value", "Inf"}},
+			{"negative", `redis,redis,rate,-0.5,1,,,,,,`, []string{"value", "-0.5"}},
+			{"huge", `redis,redis,rate,1e400,1,,,,,,`, []string{"value", "1e400", "too large"}},
+			{"a unit", `redis,redis,rate,5ms,1,,,,,,`, []string{"value", "5ms"}},
+			{"bad co-location", `redis,redis*x,rate,1,1,,,,,,`, []string{"colocation", "redis*x"}},
+			{"no co-location", `redis,,rate,1,1,,,,,,`, []string{"colocation", "empty"}},
+			{"no workload", `,redis,rate,1,1,,,,,,`, []string{"workload", "empty"}},
+			{"no time", `redis,redis,rate,1,1,,02.01.2026,,,,`, []string{"start", "02.01.2026"}},
+			{"half a repeat", `redis,redis,rate,1,1,,,1.5,,,`, []string{"repeats", "1.5"}},
+		},
+	},
+	{
+		name: "metis.csv", read: erase(ReadMetisCSV), good: golden("metis.csv"), records: 6, duplicates: 1,
+		with: appended("metis.csv"), unit: "line 8", text: true,
+		bad: []badRecord{
+			{"too few fields", `1,0,0,1`, []string{"4 fields", "12"}},
+			{"too many fields", `1,0,0,1,,,,,,,,,5`, []string{"13 fields"}},
+			{"no tasks", `,0,0,1,,,,,,,,`, []string{"redis", "no number of tasks"}},
+			{"half a task", `0.5,0,0,1,,,,,,,,`, []string{"redis", "0.5", "whole"}},
+			{"minus a task", `-1,0,0,1,,,,,,,,`, []string{"redis", "-1", "negative"}},
+			{"a crowd", `1e15,0,0,1,,,,,,,,`, []string{"redis", "1e+15", "more than"}},
+			{"no rate", `1,1,0,1,,,,,,,,`, []string{"rps_mms", "NaN", "no measurement"}},
+			{"NaN rate", `1,1,0,1,NaN,,,,,,,`, []string{"rps_mms", "NaN", "no measurement"}},
+			{"infinite rate", `1,0,0,inf,,,,,,,,`, []string{"rps_redis", "inf"}},
+			{"negative rate", `1,0,0,-0.25,,,,,,,,`, []string{"rps_redis", "-0.25"}},
+			{"huge rate", `1,0,0,1e999,,,,,,,,`, []string{"rps_redis", "1e999"}},
+			{"negative latency", `1,0,0,1,,,-2,,,,,`, []string{"rt50_redis", "-2"}},
+			{"text for latency", `1,0,0,1,,,,,,slow,,`, []string{"rt99_redis", "slow"}},
+			{"rate of nobody", `1,0,0,1,0.5,,,,,,,`, []string{"rps_mms", "0.5", "no task"}},
+		},
+	},
+	{
+		name: "metis.npz", read: erase(ReadMetisNPZ), opts: Options{Columns: []string{"redis", "mms", "isr"}},
+		good: metisNPZ(goldenRows), records: len(goldenRows), duplicates: 1, unit: fmt.Sprint("row ", len(goldenRows)), fatal: true,
+		with: func(record string) []byte {
+			return metisNPZ(append(goldenRows[:len(goldenRows):len(goldenRows)], record))
+		},
+		bad: []badRecord{
+			{"half a task", "0.5 0 0 0 0/1 - - - -", []string{"redis", "0.5", "whole"}},
+			{"minus a task", "-1 0 0 0 0/1 - - - -", []string{"redis", "-1", "negative"}},
+			{"a crowd", "1e15 0 0 0 0/1 - - - -", []string{"redis", "1e+15", "more than"}},
+			{"NaN tasks", "NaN 0 0 0 0/1 - - - -", []string{"redis", "NaN", "whole"}},
+			{"infinite tasks", "Inf 0 0 0 0/1 - - - -", []string{"redis", "+Inf"}},
+			{"no rate", "1 1 0 0 0/1 - - - -", []string{"rps_mms", "NaN", "no measurement"}},
+			{"infinite rate", "1 0 0 0 0/Inf - - - -", []string{"rps_redis", "+Inf"}},
+			{"negative rate", "1 0 0 0 0/-0.25 - - - -", []string{"rps_redis", "-0.25"}},
+			{"rate of nobody", "1 0 0 0 0/1 0.5 - - -", []string{"rps_mms", "0.5", "no task"}},
+			{"tasks of a nameless column", "1 0 0 2 0/1 - - 1 -", []string{"alloc column 3", "2", "no workload"}},
+		},
+	},
+	{
+		name: "batches.csv", read: erase(ReadBatches), good: golden("batches.csv"), records: 3,
+		with: appended("batches.csv"), unit: "line 6", text: true,
+		bad: []badRecord{
+			{"too few fields", `1,2`, []string{"2 fields", "3"}},
+			{"too many fields", `1,2,3,4`, []string{"4 fields"}},
+			{"nothing", `1,,3`, []string{"mms", "write 0"}},
+			{"NaN", `1,NaN,3`, []string{"mms", "NaN"}},
+			{"infinite", `1,Infinity,3`, []string{"mms", "Infinity"}},
+			{"negative", `1,-2,3`, []string{"mms", "-2", "negative"}},
+			{"huge", `1,1e18,3`, []string{"mms", "1e18", "more than"}},
+			{"half a task", `1,2.5,3`, []string{"mms", "2.5", "whole"}},
+			{"text", `1,many,3`, []string{"mms", "many"}},
+			{"no task", `0,0,0`, []string{"without a task"}},
+		},
+	},
+	{
+		name: "openb_nodes.csv", read: erase(ReadOpenbNodes), good: golden("openb_nodes.csv"), records: 3,
+		with: appended("openb_nodes.csv"), unit: "line 5", text: true,
+		bad: []badRecord{
+			{"too few fields", `n9,1`, []string{"2 fields", "5"}},
+			{"too many fields", `n9,1,2,0,,`, []string{"6 fields"}},
+			{"no name", `,1,2,0,`, []string{"sn: missing"}},
+			{"the same name", `openb-node-0000,1,2,0,`, []string{"sn", "openb-node-0000", "twice"}},
+			{"no CPU", `n9,,2,0,`, []string{"cpu_milli"}},
+			{"NaN CPU", `n9,NaN,2,0,`, []string{"cpu_milli", "NaN"}},
+			{"infinite memory", `n9,1,Inf,0,`, []string{"memory_mib", "Inf"}},
+			{"negative memory", `n9,1,-2,0,`, []string{"memory_mib", "-2"}},
+			{"huge memory", `n9,1,1e30,0,`, []string{"memory_mib", "1e30", "more than"}},
+			{"a unit", `n9,1,2Gi,0,`, []string{"memory_mib", "2Gi"}},
+			{"a forest of GPUs", `n9,1,2,1e9,`, []string{"gpu", "1e9", "more than"}},
+		},
+	},
+	{
+		name: "openb_pods.csv", read: erase(ReadOpenbPods), good: golden("openb_pods.csv"), records: 4,
+		with: appended("openb_pods.csv"), unit: "line 6", text: true,
+		bad: []badRecord{
+			{"too few fields", `p9,1`, []string{"2 fields", "11"}},
+			{"no name", `,1,2,0,0,,LS,Running,0,1,0`, []string{"name: missing"}},
+			{"the same name", `openb-pod-0000,1,2,0,0,,LS,Running,0,1,0`, []string{"name", "openb-pod-0000", "twice"}},
+			{"NaN CPU", `p9,NaN,2,0,0,,LS,Running,0,1,0`, []string{"cpu_milli", "NaN"}},
+			{"negative memory", `p9,1,-2,0,0,,LS,Running,0,1,0`, []string{"memory_mib", "-2"}},
+			{"huge CPU", `p9,1e99,2,0,0,,LS,Running,0,1,0`, []string{"cpu_milli", "1e99"}},
+			{"more than a GPU", `p9,1,2,1,1001,,LS,Running,0,1,0`, []string{"gpu_milli", "1001"}},
+			{"part of no GPU", `p9,1,2,0,500,,LS,Running,0,1,0`, []string{"gpu_milli", "500", "no GPU"}},
+			{"nothing of a GPU", `p9,1,2,1,0,,LS,Running,0,1,0`, []string{"gpu_milli", "num_gpu 1"}},
+			{"unknown phase", `p9,1,2,0,0,,LS,Sleeping,0,1,0`, []string{"pod_phase", "Sleeping"}},
+			{"infinite time", `p9,1,2,0,0,,LS,Running,0,Inf,0`, []string{"deletion_time", "Inf"}},
+			{"huge time", `p9,1,2,0,0,,LS,Running,0,1e12,0`, []string{"deletion_time", "1e12"}},
+			{"ends before it begins", `p9,1,2,0,0,,LS,Running,5,4,5`, []string{"deletion_time", "4", "before"}},
+			{"scheduled too early", `p9,1,2,0,0,,LS,Running,5,9,4`, []string{"scheduled_time", "4", "before"}},
+			{"runs unscheduled", `p9,1,2,0,0,,LS,Running,5,9,`, []string{"scheduled_time", "Running"}},
+		},
+	},
+	{
+		name: "kubernetes.yaml", read: erase(ReadKubernetes), good: golden("kubernetes.yaml"), records: 7,
+		with: appendedYAML, unit: "item 8", text: true, fatal: true, bad: badObjects,
+	},
+}
+
+// goldenRows are the rows of the npz: "tasks/rates", "-" for NaN. The last
+// two columns are unused, as in Metis's own files.
+var goldenRows = []string{
+	"0 0 0 0 0/- - - - -",
+	"1 0 0 0 0/1 - - - -",
+	"0 1 0 0 0/- 1 - - -",
+	"2 1 0 0 0/0.8125 0.92 - - -",
+	"1 0 2 0 0/0.9 - 1.05 - -",
+	"2 1 0 0 0/0.8125 0.92 - - -",
+}
+
+// metisNPZ is the file that NumPy's savez would write of the rows, with the
+// latencies as pickled objects.
+func metisNPZ(rows []string) []byte {
+	var alloc, rps []float64
+	for _, r := range rows {
+		tasks, rates, _ := strings.Cut(r, "/")
+		alloc = append(alloc, floats(tasks)...)
+		rps = append(rps, floats(rates)...)
+	}
+	shape := fmt.Sprintf("(%d, 5)", len(rows))
+	return zipped(
+		file{"alloc.npy", npy("<f8", shape, alloc)},
+		file{"rps.npy", npy("<f8", shape, rps)},
+		// Unpickling this would run a program.
+		file{"rt_50.npy", append(npy("|O", shape, nil), "cos\nsystem\n(S'echo unpickled'\ntR."...)},
+		file{"rt_99.npy", append(npy("|O", shape, nil), "cos\nsystem\n(S'echo unpickled'\ntR."...)},
+	)
+}
+
+func floats(text string) []float64 {
+	var out []float64
+	for f := range strings.FieldsSeq(text) {
+		v := math.NaN()
+		if f != "-" {
+			if _, err := fmt.Sscan(f, &v); err != nil {
+				panic(err)
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// npy is an array file; each item is written as the type descr says.
+func npy(descr, shape string, items []float64) []byte {
+	return npyWith(fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape), descr, items)
+}
+
+func npyWith(header, descr string, items []float64) []byte {
+	var b bytes.Buffer
+	b.WriteString("\x93NUMPY\x01\x00")
+	header += strings.Repeat(" ", 117-min(117, len(header))) + "\n"
+	_ = binary.Write(&b, binary.LittleEndian, uint16(len(header))) // a Buffer takes all
+	b.WriteString(header)
+	for _, v := range items {
+		var item any
+		switch descr[1:] {
+		case "f8":
+			item = v
+		case "f4":
+			item = float32(v)
+		case "i8":
+			item = int64(v)
+		case "i4":
+			item = int32(v)
+		case "u2":
+			item = uint16(v)
+		case "i1":
+			item = int8(v)
+		}
+		var order binary.ByteOrder = binary.LittleEndian
+		if descr[0] == '>' {
+			order = binary.BigEndian
+		}
+		_ = binary.Write(&b, order, item) // likewise
+	}
+	return b.Bytes()
+}
+
+type file struct {
+	name string
+	data []byte
+}
+
+func zipped(files ...file) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range files {
+		w, err := z.Create(f.name)
+		if err == nil {
+			_, err = w.Write(f.data)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(data)
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// readable is a result as a golden file shows it: the report, then a record a
+// line.
+func readable(t *testing.T, got any, rep Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(rep); err != nil {
+		t.Fatal(err)
+	}
+	if samples, ok := got.([]history.Sample); ok {
+		if err := WriteJSONL(&b, samples); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	if err := enc.Encode(got); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
