@@ -54,7 +54,51 @@ func Fit(kind string, samples []history.Sample, o Options) (Model, error) {
 }
 
 func fitDataset(kind string, d *dataset, o Options) (Model, error) {
-	return table{d}, nil
+	want, err := d.wanted(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	var m Model
+	switch kind {
+	case KindTable:
+		return table{d}, nil
+	case KindLinear:
+		m = fitLinear(d, want)
+	case KindForest:
+		m = fitLinear(d, want)
+	case KindNeural:
+		m = fitNeural(d, want, o)
+	}
+	if o.PredictedOnly {
+		return m, nil
+	}
+	return override(m, d), nil
+}
+
+// wanted turns metrics into indices, those that were measured where none is
+// asked for.
+func (d *dataset) wanted(ms []history.Metric) ([]int, error) {
+	var measured, want []int
+	for m := range metrics {
+		for c := range d.classes {
+			if slices.Contains(d.known[c][m], true) {
+				measured = append(measured, m)
+				break
+			}
+		}
+	}
+	if len(ms) == 0 {
+		return measured, nil
+	}
+	for m, name := range metrics {
+		if slices.Contains(ms, name) && slices.Contains(measured, m) {
+			want = append(want, m)
+		}
+	}
+	if len(want) == 0 {
+		return nil, fmt.Errorf("no sample has metric %s: measure it, or fit another", ms[0])
+	}
+	return want, nil
 }
 
 // overridden is a model whose predictions give way to what was measured.

@@ -1,0 +1,252 @@
+package interference
+
+import (
+	"math"
+	"sync"
+
+	"github.com/cotenant/cotenant/internal/num"
+)
+
+// How the networks are trained. Found on one measured table by splits of the
+// training part and not moved per data set.
+const (
+	ensemble   = 8
+	batchRows  = 64
+	trainSteps = 2500
+	warmSteps  = 50
+	learnRate  = 3e-3
+	decay      = 0.3
+	// huber is where the loss turns from square to linear, in standard
+	// deviations of the output: a failed measurement must not bend the rest.
+	huber = 2
+)
+
+// lesson is a dataset as the networks see it, one row a co-location.
+type lesson struct {
+	x, y, weight num.Matrix // weight 0: not measured
+	fold         []int      // the member that does not see the row; -1: all see it
+}
+
+func fitNeural(d *dataset, want []int, o Options) *neural {
+	n := &neural{space: d.restricted(want), metrics: want}
+	n.encoder = d.newEncoder()
+	n.standardise(d)
+	l := n.lesson(d, o.Seed)
+	n.members = make([]*network, ensemble)
+	tick := ticker(o.Progress, ensemble*trainSteps)
+	parallel := o.Parallel
+	if parallel == nil {
+		parallel = func(n int, f func(int)) {
+			for i := range n {
+				f(i)
+			}
+		}
+	}
+	parallel(ensemble, func(m int) {
+		n.members[m] = l.train(m, o.Seed, tick)
+	})
+	n.calibrate(d, l)
+	return n
+}
+
+// ticker makes Progress safe to call from several goroutines.
+func ticker(progress func(done, total int), total int) func(steps int) {
+	if progress == nil {
+		return func(int) {}
+	}
+	var mu sync.Mutex
+	done := 0
+	return func(steps int) {
+		mu.Lock()
+		defer mu.Unlock()
+		done += steps
+		progress(done, total)
+	}
+}
+
+func (d *dataset) newEncoder() encoder {
+	e := encoder{workloads: len(d.workloads), classes: len(d.classes)}
+	n := e.width()
+	sum, sum2 := make([]float64, n), make([]float64, n)
+	x := make([]float32, n)
+	for _, r := range d.rows {
+		e.raw(x, r.class, r.members)
+		for i, v := range x {
+			sum[i] += float64(v)
+			sum2[i] += float64(v) * float64(v)
+		}
+	}
+	rows := float64(len(d.rows))
+	for i := range n {
+		mean := sum[i] / rows
+		sd := math.Sqrt(max(sum2[i]/rows-mean*mean, 0))
+		if sd < 1e-3 { // a feature that never varies
+			sd = 1
+		}
+		e.mean, e.scale = append(e.mean, float32(mean)), append(e.scale, float32(sd))
+	}
+	return e
+}
+
+// standardise finds the mean and the standard deviation of the logarithm of
+// each output on each class.
+func (n *neural) standardise(d *dataset) {
+	size := len(n.classes) * n.outputs()
+	sum, sum2, count := make([]float64, size), make([]float64, size), make([]float64, size)
+	n.eachCell(d, func(_, at, _, _ int, v float64) {
+		sum[at] += v
+		sum2[at] += v * v
+		count[at]++
+	})
+	n.mean, n.scale = make([]float32, size), make([]float32, size)
+	for i := range size {
+		n.scale[i] = 1
+		if count[i] == 0 {
+			continue
+		}
+		mean := sum[i] / count[i]
+		n.mean[i] = float32(mean)
+		// A few cells say little of their spread: a floor of 5 % keeps noise from
+		// being blown up to size 1.
+		n.scale[i] = float32(max(math.Sqrt(max(sum2[i]/count[i]-mean*mean, 0)), 0.05))
+	}
+}
+
+// eachCell visits the measured cells: row, position in [class*outputs+output],
+// output, member within the row, and the logarithm of the ratio.
+func (n *neural) eachCell(d *dataset, f func(row, at, output, member int, v float64)) {
+	for r, row := range d.rows {
+		for k, m := range n.metrics {
+			for j, o := range row.obs[m] {
+				if o.repeats > 0 {
+					out := k*len(n.workloads) + row.members[j].workload
+					f(r, row.class*n.outputs()+out, out, j, logRatio(o.value))
+				}
+			}
+		}
+	}
+}
+
+func (n *neural) lesson(d *dataset, seed uint64) lesson {
+	rows := len(d.rows)
+	l := lesson{
+		x: num.New(rows, n.encoder.width()), y: num.New(rows, n.outputs()), weight: num.New(rows, n.outputs()),
+		fold: make([]int, rows),
+	}
+	var mean, cells float64
+	n.eachCell(d, func(_, at, _, _ int, _ float64) {
+		mean += float64(n.scale[at])
+		cells++
+	})
+	mean /= cells
+	n.eachCell(d, func(r, at, out, _ int, v float64) {
+		l.y.Row(r)[out] = (float32(v) - n.mean[at]) / n.scale[at]
+		// Between equal weight in standardised units and in relative error.
+		l.weight.Row(r)[out] = n.scale[at] / float32(mean)
+	})
+	next := 0
+	order := num.Rand(seed, 0).Perm(rows)
+	for _, r := range order {
+		n.encoder.encode(l.x.Row(r), d.rows[r].class, d.rows[r].members)
+		l.fold[r] = -1
+		if d.rows[r].tasks() > 1 {
+			l.fold[r] = next % ensemble
+			next++
+		}
+	}
+	return l
+}
+
+// train fits one member on every fold but its own.
+func (l lesson) train(member int, seed uint64, tick func(int)) *network {
+	net := newNetwork(l.x.Cols, l.y.Cols, seed, member)
+	var rows []int
+	for r, f := range l.fold {
+		if f != member {
+			rows = append(rows, r)
+		}
+	}
+	rng := num.Rand(seed, 2, uint64(member))
+	adam := num.NewAdam(net.params(), decay)
+	size := min(batchRows, len(rows))
+	full := newActivations(size, l.x.Cols, l.y.Cols)
+	d1, d2 := num.New(size, hidden), num.New(size, hidden)
+	at := len(rows)
+	const report = 50
+	for step := range trainSteps {
+		if at+size > len(rows) {
+			rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+			at = 0
+		}
+		batch := rows[at : at+size]
+		at += size
+		for i, r := range batch {
+			copy(full.x.Row(i), l.x.Row(r))
+		}
+		net.forward(full)
+		l.lossGradient(full.y, batch)
+		net.backward(full, d1, d2)
+		adam.Step(num.Cosine(learnRate, step, trainSteps, warmSteps))
+		if (step+1)%report == 0 {
+			tick(report)
+		}
+	}
+	return net
+}
+
+// lossGradient replaces the outputs of a batch by the gradient of the mean
+// weighted Huber loss over its measured cells.
+func (l lesson) lossGradient(y num.Matrix, batch []int) {
+	cells := float32(0)
+	for i, r := range batch {
+		out, want, weight := y.Row(i), l.y.Row(r), l.weight.Row(r)
+		for j, w := range weight {
+			if w == 0 {
+				out[j] = 0
+				continue
+			}
+			cells++
+			out[j] = w * min(huber, max(-huber, out[j]-want[j]))
+		}
+	}
+	for i := range y.Data {
+		y.Data[i] /= max(cells, 1)
+	}
+}
+
+// calibrate learns the noise from each member's residuals on its own fold.
+func (n *neural) calibrate(d *dataset, l lesson) {
+	ys := make([]num.Matrix, ensemble)
+	for m, net := range n.members {
+		a := newActivations(len(l.fold), l.x.Cols, l.y.Cols)
+		a.x = l.x
+		net.forward(a)
+		ys[m] = a.y
+	}
+	residuals := make([][]residual, len(n.metrics))
+	n.eachCell(d, func(r, at, out, _ int, v float64) {
+		m := l.fold[r]
+		if m < 0 {
+			return
+		}
+		var sum, m2 float64
+		for _, y := range ys {
+			sum += float64(y.Row(r)[out])
+		}
+		for _, y := range ys {
+			dev := float64(y.Row(r)[out]) - sum/ensemble
+			m2 += dev * dev
+		}
+		scale := float64(n.scale[at])
+		p := float64(n.mean[at]) + scale*float64(ys[m].Row(r)[out])
+		k := out / len(n.workloads)
+		residuals[k] = append(residuals[k], residual{
+			group: d.rows[r].class*len(n.workloads) + out%len(n.workloads),
+			p:     p, err: p - v, spread: scale * math.Sqrt(m2/(ensemble-1)),
+		})
+	})
+	n.noise = make([]noise, len(n.metrics))
+	for k := range n.metrics {
+		n.noise[k] = fitNoise(residuals[k], len(n.classes)*len(n.workloads))
+	}
+}
