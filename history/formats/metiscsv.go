@@ -23,6 +23,9 @@ func ReadMetisCSV(r io.Reader, o Options) ([]history.Sample, Report, error) {
 		return nil, t.Report, t.at(t.lines.number, badField("header", string(t.raw),
 			"has no pair of columns W and rps_W; is it another format?"))
 	}
+	if err := checkColumns(workloads); err != nil {
+		return nil, t.Report, t.at(t.lines.number, err)
+	}
 	if err := t.known(known...); err != nil {
 		return nil, t.Report, err
 	}
