@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 )
@@ -29,6 +31,11 @@ func OpenLog(path string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
+	}
+	// Two profilers on one machine would measure each other.
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: another profiler writes to it (%w); wait for it, or give another --out", path, err)
 	}
 	l := &Log{file: f}
 	if err := l.load(path); err != nil {

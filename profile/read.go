@@ -161,7 +161,7 @@ func (r *reader) window(from, to time.Time) (values map[history.Metric]float64, 
 	defer r.mu.Unlock()
 	values = map[history.Metric]float64{}
 	rate, ok := r.rateIn(from, to)
-	if !ok || rate <= 0 {
+	if !ok || rate <= 0 || math.IsInf(rate, 0) {
 		return nil, false
 	}
 	values[history.Rate] = rate
@@ -182,7 +182,11 @@ func (r *reader) window(from, to time.Time) (values map[history.Metric]float64, 
 			return nil, false
 		}
 		if x.q == 0 {
-			values[x.metric] = mean(in, x.p.Mean)
+			v := mean(in, x.p.Mean)
+			if math.IsInf(v, 0) {
+				return nil, false
+			}
+			values[x.metric] = v
 			continue
 		}
 		sorted := make([]float64, len(in))

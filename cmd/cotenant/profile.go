@@ -26,12 +26,12 @@ import (
 
 // profileFlags are the flags of `cotenant profile`.
 type profileFlags struct {
-	suite, out, class, limits, output, work string
-	workloads, colocations                  []string
-	upTo, choose, verify                    int
-	repeats, passes, aloneEvery             int
-	window, warmUp, maxDuration             time.Duration
-	seed                                    int64
+	suite, out, class, limits, output, work, describe string
+	workloads, colocations                            []string
+	upTo, choose, verify                              int
+	repeats, passes, aloneEvery                       int
+	window, warmUp, maxDuration                       time.Duration
+	seed                                              int64
 }
 
 func profileCommand() *cobra.Command {
@@ -69,6 +69,7 @@ docs/profile.md explains how to write another one.`,
 	fl.StringVar(&f.class, "class", "", "name of this machine's class in the samples")
 	fl.StringVar(&f.limits, "limits", "auto", "CPU and memory limits by cgroup: auto (warn where impossible), require, off")
 	fl.StringVar(&f.work, "work", "", "folder for what workloads prepare and for running tasks (default: the user's cache)")
+	fl.StringVar(&f.describe, "describe", "", "also write a JSON file that describes this machine and its programs")
 	fl.Int64Var(&f.seed, "seed", 1, "seed of the order and of every choice")
 	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
 	cmd.AddCommand(driveCommand())
@@ -128,6 +129,9 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	}
 	if session.Cgroups != nil {
 		defer session.Cgroups.Close()
+	}
+	if err := f.writeDescription(ctx, s, session.Cgroups); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(session.Cache, 0o755); err != nil {
 		return err
@@ -297,6 +301,17 @@ func (f *profileFlags) cgroups(warn io.Writer) (*profile.Cgroups, error) {
 	}
 	fmt.Fprintf(warn, "warning: tasks run without CPU and memory limits: %v\n", err)
 	return nil, nil
+}
+
+func (f *profileFlags) writeDescription(ctx context.Context, s *profile.Suite, c *profile.Cgroups) error {
+	if f.describe == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(profile.Describe(ctx, s, c, time.Now()), "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.describe, append(text, '\n'), 0o644)
 }
 
 func (f *profileFlags) print(w io.Writer, raw []history.Sample) error {
