@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +52,7 @@ func (c Colocation) Key() string {
 	return b.String()
 }
 
-// ParseColocation reads the form that Key writes.
+// ParseColocation reads the form that Key writes. Names hold neither + nor *.
 func ParseColocation(s string) (Colocation, error) {
 	c := Colocation{}
 	if s == "" {
@@ -66,8 +67,13 @@ func ParseColocation(s string) (Colocation, error) {
 			}
 			name, count = part[:at], n
 		}
-		if name == "" {
+		switch {
+		case name == "":
 			return nil, fmt.Errorf("co-location %q: empty workload name", s)
+		case strings.Contains(name, "*"):
+			return nil, fmt.Errorf("co-location %q: workload name %q holds a *", s, name)
+		case c[name] > math.MaxInt-count:
+			return nil, fmt.Errorf("co-location %q: too many tasks of %q", s, name)
 		}
 		c[name] += count
 	}

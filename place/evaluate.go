@@ -50,7 +50,7 @@ func Evaluate(req Request, d Decision, m interference.Model) (Evaluation, error)
 	}
 	slices.Sort(e.Unknown)
 	e.Unknown = slices.Compact(e.Unknown)
-	e.Value = t.Value()
+	e.Value = t.Value() + t.leaveHeldOut(m)
 	if t.Values.objective.Minimises() {
 		e.Value = -e.Value
 	}
@@ -58,6 +58,41 @@ func Evaluate(req Request, d Decision, m interference.Model) (Evaluation, error)
 		e.Value = math.NaN()
 	}
 	return e, nil
+}
+
+// leaveHeldOut is what Value lacks so that p99 is the mean over the tasks that
+// were placed: Values divides by all tasks.
+func (t *Trial) leaveHeldOut(m interference.Model) float64 {
+	weight := t.Values.objective.P99
+	if weight == 0 {
+		return 0
+	}
+	total := make([]int, len(t.Workloads()))
+	placed, all := 0, 0
+	for n := range t.configs {
+		for w, k := range t.Counts(n) {
+			total[w] += k
+			if t.Values.tail[w] {
+				placed += k
+			}
+		}
+	}
+	all = placed
+	for i, n := range t.Assign() {
+		if n < 0 && t.Values.tail[t.Workload(t.Kind(i))] {
+			all++
+		}
+	}
+	if placed == all {
+		return 0
+	}
+	tails := NewValues(m, TailLatency, t.Workloads(), total, 0)
+	sum := 0.0
+	nodes := t.Snapshot().Nodes()
+	for n := range t.configs {
+		sum += tails.Value(tails.Of(nodes[n].Class, t.Counts(n))).Sum
+	}
+	return weight * sum * (1 - float64(placed)/float64(all))
 }
 
 // apply puts what the decision binds, after checking it.

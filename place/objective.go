@@ -61,6 +61,9 @@ func ParseObjective(s string) (Objective, error) {
 	if o == (Objective{}) {
 		return o, fmt.Errorf("objective %q: all weights are 0", s)
 	}
+	if math.IsInf(o.Mean+o.Worst+o.P99+o.Nodes, 0) {
+		return o, fmt.Errorf("objective %q: the weights add up to more than a number can hold", s)
+	}
 	return o, nil
 }
 

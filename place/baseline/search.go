@@ -300,7 +300,7 @@ func (s *search) kick(movable []int, random *rand.Rand) float64 {
 
 // deal picks one of the nodes for a task: one in five times any that takes it.
 func (s *search) deal(kind int, picked []int, random *rand.Rand) int {
-	any := random.IntN(5) == 0
+	whatever := random.IntN(5) == 0
 	best, gain, seen := -1, 0.0, 0
 	for _, n := range picked {
 		if s.trial.Check(kind, n) != cluster.Fits {
@@ -308,7 +308,7 @@ func (s *search) deal(kind int, picked []int, random *rand.Rand) int {
 		}
 		seen++
 		g := s.score(s.more(s.at[n], int32(kind))) - s.score(s.at[n])
-		if best < 0 || any && random.IntN(seen) == 0 || !any && g > gain {
+		if best < 0 || whatever && random.IntN(seen) == 0 || !whatever && g > gain {
 			best, gain = n, g
 		}
 	}

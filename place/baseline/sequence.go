@@ -46,7 +46,7 @@ func newSequence(req place.Request, p *cluster.Placement, c chooser, explain boo
 // task that would have skewed its spread may fit once others are placed. It
 // reports whether it placed any.
 func (s *sequence) place() bool {
-	any := false
+	moved := false
 	for placed := true; placed; {
 		placed = false
 		first := 0
@@ -63,9 +63,9 @@ func (s *sequence) place() bool {
 			}
 			first = last
 		}
-		any = any || placed
+		moved = moved || placed
 	}
-	return any
+	return moved
 }
 
 func (s *sequence) one(i int) bool {
