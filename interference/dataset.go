@@ -17,11 +17,6 @@ var ErrNoSamples = errors.New("no samples: measure some with `cotenant profile` 
 // memory and in model files.
 var metrics = []history.Metric{history.Rate, history.P50, history.P99}
 
-// contradiction is, per metric, the factor between two measurements of one
-// cell from which they cannot both be right unless their stated spread
-// explains it. Tail latencies repeat worst.
-var contradiction = map[history.Metric]float64{history.Rate: 1.5, history.P50: 3, history.P99: 5}
-
 // member is one workload of a co-location: its index in space.workloads and
 // its number of tasks.
 type member struct{ workload, count int }
@@ -138,75 +133,97 @@ type dataset struct {
 	index []map[string]int // by class: key -> row
 }
 
-// pool gathers the repeats of one cell.
-type pool struct {
-	weight, mean, m2 float64 // m2: sum of squared deviations, with those inside each sample
-	low, high        ratio
-}
-
-type ratio struct{ value, spread float64 }
-
-func (p *pool) add(value, spread float64, repeats int) {
-	r := float64(repeats)
-	if p.weight == 0 || value < p.low.value {
-		p.low = ratio{value, spread}
-	}
-	if p.weight == 0 || value > p.high.value {
-		p.high = ratio{value, spread}
-	}
-	delta := value - p.mean
-	total := p.weight + r
-	p.m2 += (r-1)*spread*spread + delta*delta*p.weight*r/total
-	p.mean += delta * r / total
-	p.weight = total
-}
-
-func (p *pool) observation() observation {
-	o := observation{value: p.mean, repeats: int(p.weight)}
-	if p.weight > 1 && p.m2 > 0 {
-		o.std = math.Sqrt(p.m2 / (p.weight - 1) / p.weight)
-	}
-	return o
-}
-
 // usable says whether a sample describes tasks that share one node or device.
 func usable(s history.Sample) bool {
 	return s.Scope != history.ScopeRack && s.Span != cluster.SpanRack && s.Span != cluster.SpanApart
 }
 
-// newDataset validates and pools samples. Samples over more than a node are
-// left out: a co-location here is what one node or device holds.
-func newDataset(samples []history.Sample) (*dataset, error) {
-	var kept []history.Sample
+// cells validates samples and merges the repeats of each cell, of the given
+// metrics or of all. Samples over more than a node are left out: a co-location
+// here is what one node or device holds, whatever the task's role, and its
+// batch size is part of the workload's name.
+func cells(samples []history.Sample, want []history.Metric) ([]history.Sample, error) {
+	if len(samples) == 0 {
+		return nil, ErrNoSamples
+	}
+	kept := make([]history.Sample, 0, len(samples))
 	for i, s := range samples {
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("sample %d: %w", i, err)
 		}
 		// A latency of 0 is how files write "not measured".
-		if usable(s) && (s.Metric == history.Rate || s.Value > 0) {
-			kept = append(kept, s)
+		if !usable(s) || s.Metric != history.Rate && s.Value == 0 || len(want) > 0 && !slices.Contains(want, s.Metric) {
+			continue
 		}
+		s.Scope, s.Span, s.Role, s.Job, s.BatchSize = history.ScopeNode, "", "", "", 0
+		kept = append(kept, s)
 	}
 	if len(kept) == 0 {
-		if len(samples) > 0 {
-			return nil, fmt.Errorf("none of %d samples was measured on a single node or device: %w", len(samples), ErrNoSamples)
+		if len(want) > 0 {
+			return nil, fmt.Errorf("none of %d samples has metric %s on a single node or device: %w", len(samples), want[0], ErrNoSamples)
 		}
-		return nil, ErrNoSamples
+		return nil, fmt.Errorf("none of %d samples was measured on a single node or device: %w", len(samples), ErrNoSamples)
 	}
-	d := &dataset{space: namesOf(kept)}
+	sum := history.Summarise(kept)
+	if n := len(sum.Contradictions); n == 1 {
+		return nil, fmt.Errorf("contradictory samples: %w", sum.Contradictions[0])
+	} else if n > 1 {
+		return nil, fmt.Errorf("contradictory samples: %w (and %d more cells)", sum.Contradictions[0], n-1)
+	}
+	return sum.Samples, withAlone(sum.Samples)
+}
+
+// withAlone fills in Alone from the samples of single tasks.
+func withAlone(cells []history.Sample) error {
+	alone := map[history.Cell]float64{}
+	for _, s := range cells {
+		if s.Colocation.Alone() {
+			alone[s.Cell()] = s.Value
+		}
+	}
+	for i, s := range cells {
+		if s.Alone == 0 {
+			cells[i].Alone = alone[s.Cell().AloneCell()]
+		}
+		if cells[i].Alone == 0 {
+			return fmt.Errorf("%s: its %s alone is unknown: measure %s alone, or give the field \"alone\"", s.Cell(), s.Metric, s.Workload)
+		}
+	}
+	return nil
+}
+
+// newDataset arranges samples, each a cell of its own with Alone known.
+func newDataset(cells []history.Sample) *dataset {
+	d := &dataset{space: namesOf(cells)}
 	d.index = make([]map[string]int, len(d.classes))
 	for c := range d.index {
 		d.index[c] = map[string]int{}
 	}
-	alone, err := d.aloneValues(kept)
+	for _, s := range cells {
+		class, _ := slices.BinarySearch(d.classes, s.Class)
+		metric := slices.Index(metrics, s.Metric)
+		ms, _ := d.members(s.Colocation)
+		r := &d.rows[d.row(class, ms)]
+		if r.obs[metric] == nil {
+			r.obs[metric] = make([]observation, len(ms))
+		}
+		w, _ := slices.BinarySearch(d.workloads, s.Workload)
+		i := slices.IndexFunc(ms, func(m member) bool { return m.workload == w })
+		repeats := max(s.Repeats, 1)
+		r.obs[metric][i] = observation{s.Value / s.Alone, s.Spread / math.Sqrt(float64(repeats)) / s.Alone, repeats}
+		d.known[class][metric][w] = true
+	}
+	d.implyAlone()
+	return d
+}
+
+// gather is what Fit learns from.
+func gather(samples []history.Sample, want []history.Metric) (*dataset, error) {
+	cells, err := cells(samples, want)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.poolSamples(kept, alone); err != nil {
-		return nil, err
-	}
-	d.implyAlone()
-	return d, nil
+	return newDataset(cells), nil
 }
 
 func namesOf(samples []history.Sample) space {
@@ -229,102 +246,6 @@ func namesOf(samples []history.Sample) space {
 	return newSpace(classes, workloads)
 }
 
-type aloneKey struct {
-	class, workload string
-	metric          history.Metric
-}
-
-// aloneValues averages the samples of a single task, for the samples that
-// carry no Alone of their own.
-func (d *dataset) aloneValues(samples []history.Sample) (map[aloneKey]float64, error) {
-	pools := map[aloneKey]*pool{}
-	for _, s := range samples {
-		if !s.Colocation.Alone() {
-			continue
-		}
-		k := aloneKey{s.Class, s.Workload, s.Metric}
-		if pools[k] == nil {
-			pools[k] = &pool{}
-		}
-		pools[k].add(s.Value, s.Spread, max(s.Repeats, 1))
-	}
-	alone := make(map[aloneKey]float64, len(pools))
-	for k, p := range pools {
-		alone[k] = p.mean
-	}
-	for _, s := range samples {
-		k := aloneKey{s.Class, s.Workload, s.Metric}
-		if s.Alone == 0 && !(alone[k] > 0) {
-			return nil, fmt.Errorf("co-location %s: workload %q has no %s alone%s: measure it alone, or give the field \"alone\"",
-				s.Colocation.Key(), s.Workload, s.Metric, onClass(s.Class))
-		}
-	}
-	return alone, nil
-}
-
-func onClass(class string) string {
-	if class == "" {
-		return ""
-	}
-	return fmt.Sprintf(" on class %q", class)
-}
-
-func (d *dataset) poolSamples(samples []history.Sample, alone map[aloneKey]float64) error {
-	var pools [][][]pool // by row, metric, member
-	for _, s := range samples {
-		class, _ := slices.BinarySearch(d.classes, s.Class)
-		metric := slices.Index(metrics, s.Metric)
-		ms, _ := d.members(s.Colocation)
-		r := d.row(class, ms)
-		if r == len(pools) {
-			pools = append(pools, make([][]pool, len(metrics)))
-		}
-		if pools[r][metric] == nil {
-			pools[r][metric] = make([]pool, len(ms))
-		}
-		base := s.Alone
-		if base == 0 {
-			base = alone[aloneKey{s.Class, s.Workload, s.Metric}]
-		}
-		w, _ := slices.BinarySearch(d.workloads, s.Workload)
-		i := slices.IndexFunc(ms, func(m member) bool { return m.workload == w })
-		pools[r][metric][i].add(s.Value/base, s.Spread/base, max(s.Repeats, 1))
-		d.known[class][metric][w] = true
-	}
-	for r := range d.rows {
-		row := &d.rows[r]
-		row.obs = make([][]observation, len(metrics))
-		for m, ps := range pools[r] {
-			if ps == nil {
-				continue
-			}
-			row.obs[m] = make([]observation, len(ps))
-			for i := range ps {
-				if err := ps[i].contradicts(metrics[m]); err != nil {
-					return fmt.Errorf("co-location %s%s, workload %q: %w", d.colocation(row.members).Key(),
-						onClass(d.classes[row.class]), d.workloads[row.members[i].workload], err)
-				}
-				row.obs[m][i] = ps[i].observation()
-			}
-		}
-	}
-	return nil
-}
-
-// contradicts reports two measurements of a cell that are further apart than
-// a factor and than four times their stated spread.
-func (p *pool) contradicts(m history.Metric) error {
-	if p.weight < 2 || p.high.value < contradiction[m]*p.low.value {
-		return nil
-	}
-	gap := p.high.value - p.low.value
-	if gap == 0 || gap <= 4*math.Hypot(p.high.spread, p.low.spread) {
-		return nil
-	}
-	return fmt.Errorf("contradictory samples: %s / alone was measured as %.4g and as %.4g; measure again and drop the wrong one, or state its spread",
-		m, p.low.value, p.high.value)
-}
-
 // row finds or adds the row of a co-location.
 func (d *dataset) row(class int, ms []member) int {
 	k := key(ms)
@@ -332,7 +253,7 @@ func (d *dataset) row(class int, ms []member) int {
 		return r
 	}
 	d.index[class][k] = len(d.rows)
-	d.rows = append(d.rows, row{class: class, members: ms})
+	d.rows = append(d.rows, row{class: class, members: ms, obs: make([][]observation, len(metrics))})
 	return len(d.rows) - 1
 }
 
@@ -346,9 +267,6 @@ func (d *dataset) implyAlone() {
 					continue
 				}
 				r := &d.rows[d.row(c, []member{{w, 1}})]
-				if r.obs == nil {
-					r.obs = make([][]observation, len(metrics))
-				}
 				if r.obs[m] == nil {
 					r.obs[m] = []observation{{value: 1, repeats: 1}}
 				}

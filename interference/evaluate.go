@@ -16,13 +16,15 @@ import (
 // Samples without Alone get the mean of the samples alone, for they may be
 // parted from them.
 func Split(samples []history.Sample, train int, seed uint64) (fit, held []history.Sample, err error) {
-	d, err := newDataset(samples)
+	known, err := cells(samples, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	alone, err := d.aloneValues(slices.DeleteFunc(slices.Clone(samples), func(s history.Sample) bool { return !usable(s) || s.Metric != history.Rate && s.Value == 0 }))
-	if err != nil {
-		return nil, nil, err
+	alone := map[history.Cell]float64{}
+	for _, s := range known {
+		if s.Colocation.Alone() {
+			alone[s.Cell()] = s.Value
+		}
 	}
 	type place struct{ class, key string }
 	var shared []place
@@ -51,7 +53,7 @@ func Split(samples []history.Sample, train int, seed uint64) (fit, held []histor
 	}
 	for _, s := range samples {
 		if s.Alone == 0 {
-			s.Alone = alone[aloneKey{s.Class, s.Workload, s.Metric}]
+			s.Alone = alone[(history.Sample{Class: s.Class, Colocation: cluster.Colocation{s.Workload: 1}, Workload: s.Workload, Metric: s.Metric}).Cell()]
 		}
 		if s.Colocation.Alone() || in[place{s.Class, s.Colocation.Key()}] {
 			fit = append(fit, s)
@@ -80,11 +82,10 @@ type Errors struct {
 func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, error) {
 	nan := math.NaN()
 	e := Errors{Mean: nan, Median: nan, P95: nan, Coverage: nan}
-	held = slices.DeleteFunc(slices.Clone(held), func(s history.Sample) bool { return s.Metric != metric })
-	if len(held) == 0 {
+	if !slices.ContainsFunc(held, func(s history.Sample) bool { return s.Metric == metric && usable(s) }) {
 		return e, nil
 	}
-	d, err := newDataset(held)
+	d, err := gather(held, []history.Metric{metric})
 	if err != nil {
 		return e, err
 	}

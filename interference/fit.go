@@ -46,18 +46,11 @@ func Fit(kind string, samples []history.Sample, o Options) (Model, error) {
 	if !slices.Contains(Kinds(), kind) {
 		return nil, fmt.Errorf("model %q is none of %s", kind, strings.Join(Kinds(), ", "))
 	}
-	d, err := newDataset(samples)
+	d, err := gather(samples, o.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	return fitDataset(kind, d, o)
-}
-
-func fitDataset(kind string, d *dataset, o Options) (Model, error) {
-	want, err := d.wanted(o.Metrics)
-	if err != nil {
-		return nil, err
-	}
+	want := d.measured()
 	var m Model
 	switch kind {
 	case KindTable:
@@ -75,30 +68,15 @@ func fitDataset(kind string, d *dataset, o Options) (Model, error) {
 	return override(m, d), nil
 }
 
-// wanted turns metrics into indices, those that were measured where none is
-// asked for.
-func (d *dataset) wanted(ms []history.Metric) ([]int, error) {
-	var measured, want []int
+// measured lists the metrics that any sample holds.
+func (d *dataset) measured() []int {
+	var ms []int
 	for m := range metrics {
-		for c := range d.classes {
-			if slices.Contains(d.known[c][m], true) {
-				measured = append(measured, m)
-				break
-			}
+		if slices.ContainsFunc(d.known, func(of [][]bool) bool { return slices.Contains(of[m], true) }) {
+			ms = append(ms, m)
 		}
 	}
-	if len(ms) == 0 {
-		return measured, nil
-	}
-	for m, name := range metrics {
-		if slices.Contains(ms, name) && slices.Contains(measured, m) {
-			want = append(want, m)
-		}
-	}
-	if len(want) == 0 {
-		return nil, fmt.Errorf("no sample has metric %s: measure it, or fit another", ms[0])
-	}
-	return want, nil
+	return ms
 }
 
 // overridden is a model whose predictions give way to what was measured.
@@ -110,7 +88,7 @@ type overridden struct {
 // Override returns a model that answers like m, except where the samples hold
 // a measurement of the very cell: there it answers the measurement.
 func Override(m Model, samples []history.Sample) (Model, error) {
-	d, err := newDataset(samples)
+	d, err := gather(samples, nil)
 	if err != nil {
 		return nil, err
 	}

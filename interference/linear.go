@@ -23,7 +23,7 @@ type linear struct {
 const ridge = 1e-2
 
 func fitLinear(d *dataset, want []int) *linear {
-	l := &linear{space: d.restricted(want), noise: make([]noise, len(metrics))}
+	l := &linear{space: d.space, noise: make([]noise, len(metrics))}
 	l.coef = make([][][][]float32, len(d.classes))
 	residuals := make([][]residual, len(metrics))
 	for c := range d.classes {
@@ -169,15 +169,4 @@ func (s *space) predict(class string, metric history.Metric, cs []cluster.Coloca
 		answer(c, m, rows, outs)
 	}
 	return out
-}
-
-// restricted is the space with only the metrics that are wanted.
-func (s *space) restricted(want []int) space {
-	r := newSpace(s.classes, s.workloads)
-	for c := range s.classes {
-		for _, m := range want {
-			copy(r.known[c][m], s.known[c][m])
-		}
-	}
-	return r
 }

@@ -75,7 +75,7 @@ func TestFitRefusesBadSamples(t *testing.T) {
 		"empty":         {"table", nil, []string{"no samples", "cotenant profile"}},
 		"kind":          {"oracle", []history.Sample{rate(pair, "a", 1)}, []string{`"oracle"`, "table, linear"}},
 		"invalid":       {"table", []history.Sample{rate(pair, "a", 1), rate(pair, "c", 1)}, []string{"sample 1", `"c"`}},
-		"no alone":      {"table", []history.Sample{{Class: "k80", Colocation: pair, Workload: "a", Metric: history.P99, Value: 2}}, []string{`"a"`, "p99", `"k80"`, "measure it alone"}},
+		"no alone":      {"table", []history.Sample{{Class: "k80", Colocation: pair, Workload: "a", Metric: history.P99, Value: 2}}, []string{"p99 of a", "k80", "measure a alone"}},
 		"contradiction": {"table", []history.Sample{rate(pair, "a", .9), rate(pair, "a", .2)}, []string{"contradictory", "a+b", "0.9", "0.2"}},
 		"only racks":    {"table", []history.Sample{{Scope: history.ScopeRack, Colocation: pair, Workload: "a", Metric: history.Rate, Value: 1, Alone: 1}}, []string{"single node"}},
 	} {

@@ -28,7 +28,7 @@ type lesson struct {
 }
 
 func fitNeural(d *dataset, want []int, o Options) *neural {
-	n := &neural{space: d.restricted(want), metrics: want}
+	n := &neural{space: d.space, metrics: want}
 	n.encoder = d.newEncoder()
 	n.standardise(d)
 	l := n.lesson(d, o.Seed)
