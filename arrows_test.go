@@ -17,6 +17,7 @@ const module = "github.com/cotenant/cotenant"
 // folder imports only folders that stand before it. docs/design.md draws it.
 var layers = []string{
 	"cluster",
+	"cluster/clustertest",
 	"internal/num",
 	"internal/lp",
 	"history",
@@ -25,6 +26,7 @@ var layers = []string{
 	"data",
 	"interference",
 	"place",
+	"place/placetest",
 	"place/encode",
 	"place/baseline",
 	"place/bound",
@@ -36,6 +38,8 @@ var layers = []string{
 	"rl",
 	"train/harmony",
 	"train/metis",
+	"profile/drive",
+	"profile/suite",
 	"profile",
 	"report",
 	"serve",

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"pgregory.net/rapid"
+)
+
+func TestScenariosOfTheRepositoryAreWellFormed(t *testing.T) {
+	all, err := load("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	smoke := 0
+	for _, s := range all {
+		smoke += s.Smoke
+	}
+	if smoke == 0 {
+		t.Error("no scenario has smoke: the quick run would run nothing")
+	}
+}
+
+const small = `
+- name: small
+  seeds: 2
+  smoke: 1
+  plan:
+    truth: {generated: {workloads: 4, seed: 1}}
+    total: 8
+    nodes: 3
+    slots: 4
+    policy: bound
+    versus: [spread]
+  checks:
+  - metric: share
+    at_least: LEAST
+    measured: {mean: 1, spread: 0, date: "2026-11-29"}
+    reason: a small program is solved to the end
+`
+
+func runSmall(t *testing.T, yaml string, args ...string) (code int, out, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "small.yaml"), []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code = run(context.Background(), append([]string{"-scenarios", dir}, args...), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestBoundsAreHeldAgainstWhatIsReached(t *testing.T) {
+	if code, out, log := runSmall(t, strings.ReplaceAll(small, "LEAST", "0.9"), "-smoke"); code != 0 || !strings.Contains(out, "ok") {
+		t.Errorf("a bound that holds: exit %d\n%s%s", code, out, log)
+	}
+	if code, out, log := runSmall(t, strings.ReplaceAll(small, "LEAST", "1.5")); code != 1 || !strings.Contains(out, "MISSED") {
+		t.Errorf("a bound that cannot hold: exit %d\n%s%s", code, out, log)
+	}
+	absent := strings.ReplaceAll(strings.ReplaceAll(small, "LEAST", "0.9"), "{generated: {workloads: 4, seed: 1}}", "{file: no/such.csv}")
+	if code, out, log := runSmall(t, absent); code != 0 || !strings.Contains(out, "skipped: ") || !strings.Contains(log, "1 skipped") {
+		t.Errorf("data that is absent: exit %d\n%s%s", code, out, log)
+	}
+}
+
+func TestScenariosThatMakeNoSenseAreRefused(t *testing.T) {
+	good := strings.ReplaceAll(small, "LEAST", "0.9")
+	for _, c := range []struct{ from, to, says string }{
+		{"metric: share", "metric: shares", "shares"},
+		{"at_least: 0.9", "at_least: 0.9\n    at_most: 1", "either at_least or at_most"},
+		{"    reason: a small program is solved to the end\n", "", "no reason"},
+		{"policy: bound", "polcy: bound", "polcy"},
+		{"smoke: 1", "smoke: 3", "smoke 3"},
+	} {
+		code, _, log := runSmall(t, strings.ReplaceAll(good, c.from, c.to))
+		if code != 2 || !strings.Contains(log, c.says) {
+			t.Errorf("%s: exit %d, log %q; want 2 and %q", c.to, code, log, c.says)
+		}
+	}
+}
+
+func TestGeneratedTruth(t *testing.T) {
+	g := generate(30, 1)
+	rapid.Check(t, func(t *rapid.T) {
+		c := cluster.Colocation{}
+		for range rapid.IntRange(1, 8).Draw(t, "tasks") {
+			c[rapid.SampledFrom(g.workloads).Draw(t, "workload")]++
+		}
+		for i, e := range g.Predict("", history.Rate, []cluster.Colocation{c})[0] {
+			w := c.Workloads()[i]
+			if !e.Known || !(e.Value > 0) || e.Value > 1.2 {
+				t.Fatalf("%s in %s performs at %+v", w, c.Key(), e)
+			}
+			if c.Alone() && e.Value != 1 {
+				t.Fatalf("%s alone performs at %g, not 1", w, e.Value)
+			}
+		}
+	})
+	if a, b := generate(5, 1), generate(5, 2); a.pressure[0][0] == b.pressure[0][0] {
+		t.Error("two seeds make the same workloads")
+	}
+	if n := g.batch(600, 0).Tasks(); n != 600 {
+		t.Errorf("a batch of 600 tasks has %d", n)
+	}
+}
+
+func TestMeanAndSpread(t *testing.T) {
+	if m, sd := meanAndSpread([]float64{1, 2, 3, 4}); m != 2.5 || math.Abs(sd-1.2909944487358056) > 1e-12 {
+		t.Errorf("mean %g spread %g, want 2.5 and 1.29", m, sd)
+	}
+	if m, sd := meanAndSpread([]float64{7}); m != 7 || sd != 0 {
+		t.Errorf("of one value: mean %g spread %g, want 7 and 0", m, sd)
+	}
+}
