@@ -95,11 +95,11 @@ func tiles(d Data) []tile {
 		}
 	}
 	if name != "" {
-		out = append(out, tile{percent(share, 1), "of the bound, reached by " + name})
+		out = append(out, tile{percent(share, 1), "of the bound, by the best policy, " + name})
 	}
 	for _, p := range d.Plan.Policies {
 		if p.Name == "spread" && name != "spread" && known(p.Share) {
-			out = append(out, tile{percent(p.Share, 1), "of the bound, reached by spread, the default of Kubernetes"})
+			out = append(out, tile{percent(p.Share, 1), "of the bound, by spread, the default of Kubernetes"})
 		}
 	}
 	return out

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"math"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/report"
+)
+
+// policyWords say in a sentence what each built-in policy does.
+var policyWords = map[string]string{
+	"spread":        "to the node with the most free room: the default of Kubernetes",
+	"binpack":       "to the fullest node that has room",
+	"random":        "to any node that has room",
+	"tetris":        "where demand and free resources align best",
+	"paragon":       "classifies workloads by what they cause and bear, then pairs them greedily",
+	"medea":         "turns measurements into rules of who may share a node, then solves an integer program",
+	"measured":      "plans with measured co-locations alone, without a model",
+	"greedy":        "to the node where the predicted gain is largest",
+	"greedy-search": "greedy, then swaps and moves while they help",
+	"bound":         "a linear program over all co-locations, rounded and improved",
+}
+
+// report is what the policies made of the batch, for the page.
+func (p *planInput) report(limit limitOf, plans []plan, failures []failure) report.Plan {
+	out := report.Plan{
+		Batch: map[string]int{}, Nodes: len(p.snapshot.Nodes()), Objective: measureWords(p.objective), Minimises: p.objective.Minimises(),
+		Sees: p.source.beliefName, Judge: "what was measured", Bound: report.Bound{Value: limit.value, Proven: limit.proven},
+	}
+	for i, w := range p.batch.workloads {
+		out.Batch[w] = p.batch.counts[i]
+	}
+	for i, n := range p.snapshot.Nodes() {
+		if i == 0 {
+			out.Slots = n.Slots
+		} else if n.Slots != out.Slots {
+			out.Slots = 0
+		}
+	}
+	for _, r := range plans {
+		out.Policies = append(out.Policies, report.Policy{
+			Name: r.Policy, Words: policyWords[r.Policy], Predicted: float64(r.ValuePredicted), True: float64(r.ValueTrue),
+			Share: float64(r.Share), Held: len(r.Held), Seconds: float64(r.Seconds), Nodes: p.loads(r),
+		})
+	}
+	for _, f := range failures {
+		out.Policies = append(out.Policies, report.Policy{Name: f.policy, Words: policyWords[f.policy], Error: f.err.Error(),
+			Predicted: math.NaN(), True: math.NaN(), Share: math.NaN(), Seconds: math.NaN()})
+	}
+	return out
+}
+
+// loads is what every node runs in the end, and how fast.
+func (p *planInput) loads(r plan) []report.Node {
+	with := map[string]cluster.Colocation{}
+	for _, n := range r.Placement {
+		with[n.Node] = n.Colocation
+	}
+	judge, _ := p.source.judge()
+	var out []report.Node
+	for _, n := range p.snapshot.Nodes() {
+		load := report.Node{Name: n.Name, Class: n.Class, Slots: n.Slots, Tasks: with[n.Name], Performance: map[string]float64{}}
+		if len(load.Tasks) > 0 {
+			row := judge.Predict(place.ModelClass(judge, n.Class), history.Rate, []cluster.Colocation{load.Tasks})[0]
+			for i, w := range load.Tasks.Workloads() {
+				if row[i].Known {
+					load.Performance[w] = row[i].Value
+				}
+			}
+		}
+		out = append(out, load)
+	}
+	return out
+}
