@@ -256,3 +256,12 @@ func (t *table) seconds(column string) (time.Duration, error) {
 	whole, part := math.Modf(v) // apart, so that whole seconds stay exact
 	return time.Duration(whole)*time.Second + time.Duration(part*float64(time.Second)), nil
 }
+
+// Trace is nodes and the pods that came to them.
+type Trace struct {
+	Nodes []cluster.Node `json:"nodes"`
+	Pods  []TracePod     `json:"pods,omitempty"`
+}
+
+// WriteTrace writes a trace in our own JSON; without pods ReadCluster reads it.
+func WriteTrace(w io.Writer, t Trace) error { return writeJSON(w, t) }

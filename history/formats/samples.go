@@ -77,9 +77,11 @@ func ReadCluster(r io.Reader, o Options) (Cluster, Report, error) {
 }
 
 // WriteCluster writes a cluster as ReadCluster reads it.
-func WriteCluster(w io.Writer, c Cluster) error {
+func WriteCluster(w io.Writer, c Cluster) error { return writeJSON(w, c) }
+
+func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(c)
+	return enc.Encode(v)
 }
