@@ -29,7 +29,7 @@ type Session struct {
 	// MaxDuration ends Run with ErrPaused before a step that would pass it; 0
 	// means no limit.
 	MaxDuration time.Duration
-	// Progress, if set, is told after each step.
+	// Progress, if set, is told before each step and after the last.
 	Progress func(Progress)
 
 	keeper *keeper
@@ -37,12 +37,11 @@ type Session struct {
 	tasks  int // for unique names
 }
 
-// Progress is where Run stands.
+// Progress is where Run or Verify stands: Done of Total steps, besides those
+// that were on record already. Next is nil at the end.
 type Progress struct {
-	Done, Total int
-	Colocation  cluster.Colocation
-	// Left is the estimated time to the end; 0 before the first step is done.
-	Left time.Duration
+	Done, Total, Recorded int
+	Next                  cluster.Colocation
 }
 
 // ErrPaused is Run's result when MaxDuration is over; running again goes on.
@@ -121,21 +120,22 @@ func (s *Session) Run(ctx context.Context, plan []Step) error {
 		if i > 0 {
 			each = time.Since(started) / time.Duration(i)
 		}
+		s.tell(Progress{i, len(todo), len(plan) - len(todo), step.Colocation})
 		if s.MaxDuration > 0 && time.Since(begin)+each > s.MaxDuration {
 			return ErrPaused
 		}
 		if err := s.step(ctx, step); err != nil {
 			return fmt.Errorf("%s: %w", step.Colocation.Key(), err)
 		}
-		if s.Progress != nil {
-			each = time.Since(started) / time.Duration(i+1)
-			s.Progress(Progress{
-				Done: len(plan) - len(todo) + i + 1, Total: len(plan), Colocation: step.Colocation,
-				Left: each * time.Duration(len(todo)-i-1),
-			})
-		}
 	}
+	s.tell(Progress{len(todo), len(todo), len(plan) - len(todo), nil})
 	return nil
+}
+
+func (s *Session) tell(p Progress) {
+	if s.Progress != nil {
+		s.Progress(p)
+	}
 }
 
 // step measures what the record lacks. A start may fail by chance (a port that

@@ -113,7 +113,7 @@ func TestRunMeasuresAndCleansUp(t *testing.T) {
 	if err := s.Run(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
-	if len(steps) != 3 || steps[2].Done != 3 || steps[2].Total != 3 || steps[2].Left != 0 || steps[0].Left == 0 {
+	if len(steps) != 4 || steps[0].Done != 0 || steps[0].Next == nil || steps[3].Done != 3 || steps[3].Total != 3 || steps[3].Next != nil {
 		t.Errorf("progress %+v", steps)
 	}
 	wantNoneAlive(t, dir)
@@ -173,7 +173,11 @@ func TestInterruptKeepsWhatIsFinished(t *testing.T) {
 	s := newSession(t, dir, shellSuite)
 	defer s.Log.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Progress = func(Progress) { time.AfterFunc(150*time.Millisecond, cancel) }
+	s.Progress = func(p Progress) {
+		if p.Done == 1 {
+			time.AfterFunc(150*time.Millisecond, cancel)
+		}
+	}
 	err := s.Run(ctx, []Step{{cluster.Colocation{"fast": 1}, 2}, {cluster.Colocation{"slow": 1}, 1000}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

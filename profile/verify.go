@@ -51,6 +51,7 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 	colocations = colocations[:min(n, len(colocations))]
 	var out []Check
 	for i, c := range colocations {
+		s.tell(Progress{i, len(colocations), 0, c})
 		raw, err := s.Once(ctx, c)
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", c.Key(), err)
@@ -60,10 +61,8 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 				out = append(out, check(r, now))
 			}
 		}
-		if s.Progress != nil {
-			s.Progress(Progress{Done: i + 1, Total: len(colocations), Colocation: c})
-		}
 	}
+	s.tell(Progress{len(colocations), len(colocations), 0, nil})
 	return out, nil
 }
 

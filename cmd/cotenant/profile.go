@@ -7,18 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cotenant/cotenant/cluster"
-	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/profile"
 	"github.com/cotenant/cotenant/profile/drive"
 	"github.com/cotenant/cotenant/profile/suite"
@@ -71,18 +67,16 @@ docs/profile.md explains how to write another one.`,
 	fl.StringVar(&f.work, "work", "", "folder for what workloads prepare and for running tasks (default: the user's cache)")
 	fl.StringVar(&f.describe, "describe", "", "also write a JSON file that describes this machine and its programs")
 	fl.Int64Var(&f.seed, "seed", 1, "seed of the order and of every choice")
-	fl.StringVarP(&f.output, "output", "o", "table", "table or json")
+	outputFlag(cmd, &f.output)
 	cmd.AddCommand(driveCommand())
 	return cmd
 }
 
 func (f *profileFlags) run(cmd *cobra.Command) error {
-	if f.output != "table" && f.output != "json" {
-		return wrongUse("--output %q is none of table, json", f.output)
+	if err := errors.Join(checkOutput(f.output), oneOf("limits", f.limits, []string{"auto", "require", "off"})); err != nil {
+		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	progress := cmd.ErrOrStderr()
+	ctx, errs := cmd.Context(), cmd.ErrOrStderr()
 	work, err := f.workDir()
 	if err != nil {
 		return err
@@ -105,7 +99,7 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	}
 	defer log.Close()
 	if log.Dropped != "" {
-		fmt.Fprintln(progress, log.Dropped)
+		fmt.Fprintln(errs, log.Dropped)
 	}
 	if f.verify > 0 {
 		names = s.Names()
@@ -116,15 +110,21 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	session := &profile.Session{
 		Suite: s, Measure: measure, Log: log, Class: f.class, MaxDuration: f.maxDuration,
 		Cache: filepath.Join(work, "prepared", s.Name),
-		Progress: func(p profile.Progress) {
-			eta := ""
-			if p.Left > 0 {
-				eta = ", " + p.Left.Round(time.Second).String() + " left"
-			}
-			fmt.Fprintf(progress, "%d/%d%s: %s\n", p.Done, p.Total, eta, p.Colocation.Key())
-		},
 	}
-	if session.Cgroups, err = f.cgroups(progress); err != nil {
+	var bar *progress
+	session.Progress = func(p profile.Progress) {
+		if bar == nil {
+			bar = newProgress(errs, "measuring", p.Total)
+			if p.Recorded > 0 {
+				bar.say("%d of %d starts are on record already", p.Recorded, p.Recorded+p.Total)
+			}
+		}
+		bar.at(p.Done, p.Next.Key())
+		if p.Next == nil {
+			bar.end()
+		}
+	}
+	if session.Cgroups, err = f.cgroups(errs); err != nil {
 		return err
 	}
 	if session.Cgroups != nil {
@@ -153,7 +153,7 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	err = session.Run(ctx, profile.Plan(colocations, measure, f.seed))
 	switch {
 	case errors.Is(err, profile.ErrPaused):
-		fmt.Fprintln(progress, err)
+		fmt.Fprintln(errs, err)
 		return nil
 	case err != nil:
 		return interrupted(ctx, err)
@@ -285,12 +285,8 @@ func (f *profileFlags) known(s *profile.Suite, names []string) error {
 }
 
 func (f *profileFlags) cgroups(warn io.Writer) (*profile.Cgroups, error) {
-	switch f.limits {
-	case "off":
+	if f.limits == "off" {
 		return nil, nil
-	case "auto", "require":
-	default:
-		return nil, wrongUse("--limits %q is none of auto, require, off", f.limits)
 	}
 	c, err := profile.FindCgroups()
 	if err == nil {
@@ -312,79 +308,6 @@ func (f *profileFlags) writeDescription(ctx context.Context, s *profile.Suite, c
 		return err
 	}
 	return os.WriteFile(f.describe, append(text, '\n'), 0o644)
-}
-
-func (f *profileFlags) print(w io.Writer, raw []history.Sample) error {
-	cells := profile.Cells(history.Aggregate(raw))
-	if f.output == "json" {
-		return printJSON(w, cells)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "colocation\tworkload\tmetric\tvalue\tspread\trepeats\tperformance\t")
-	for _, c := range cells {
-		note := ""
-		if c.WithinNoise && !c.Colocation.Alone() {
-			note = "within noise"
-		}
-		performance := "unknown"
-		if c.Performance > 0 {
-			performance = fmt.Sprintf("%.3f±%.3f", c.Performance, c.Error)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.1f%%\t%d\t%s\t%s\n", c.Colocation.Key(), c.Workload, c.Metric,
-			c.Value, percent(c.Spread, c.Value), c.Repeats, performance, note)
-	}
-	fmt.Fprintln(t, "\nnoise of\tmetric\talone\trepeats\tspread alone\tdrift\tspread together")
-	for _, n := range profile.NoiseOf(raw) {
-		fmt.Fprintf(t, "%s\t%s\t%.4g\t%d\t%.1f%%\t%+.1f%%\t%.1f%%\n", n.Workload, n.Metric, n.Alone, n.Repeats, 100*n.Spread, 100*n.Drift, 100*n.Together)
-	}
-	return t.Flush()
-}
-
-func percent(part, whole float64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return 100 * part / whole
-}
-
-func (f *profileFlags) printChecks(w io.Writer, checks []profile.Check) error {
-	outside := 0
-	for _, c := range checks {
-		if !c.Within {
-			outside++
-		}
-	}
-	allowed := profile.Allowed(len(checks))
-	if f.output == "json" {
-		if err := printJSON(w, checks); err != nil {
-			return err
-		}
-	} else {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "colocation\tworkload\tmetric\trecorded\tspread\trepeats\tnow\tdifference\ttolerance\t")
-		for _, c := range checks {
-			verdict := "within"
-			if !c.Within {
-				verdict = "OUTSIDE"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%.4g\t%.1f%%\t%d\t%.4g\t%+.1f%%\t%.1f%%\t%s\n", c.Colocation.Key(), c.Workload, c.Metric,
-				c.Recorded, percent(c.Spread, c.Recorded), c.Repeats, c.Now, percent(c.Now-c.Recorded, c.Recorded), percent(c.Tolerance, c.Recorded), verdict)
-		}
-		fmt.Fprintf(t, "\n%d of %d cells outside; chance allows %d\n", outside, len(checks), allowed)
-		if err := t.Flush(); err != nil {
-			return err
-		}
-	}
-	if outside > allowed {
-		return fmt.Errorf("verify: %d of %d cells lie outside their stated spread, more than the %d that chance allows: the machine, its load or the programs changed; measure again", outside, len(checks), allowed)
-	}
-	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // driveCommand is what the suite's workloads call; people don't.

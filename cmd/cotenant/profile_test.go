@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tickers is a suite of two shell loops.
+const tickers = `name: tickers
+measure: {warm_up: 10ms, window: 100ms, repeats: 2, alone_every: 0}
+workloads:
+  - name: tick
+    driver: 'while sleep 0.01; do echo tick; done'
+    read:
+      rate: {match: ^tick, each: 1}
+  - name: tock
+    needs: [{program: sleep, package: coreutils}]
+    driver: 'while sleep 0.02; do echo tick; done'
+    read:
+      rate: {match: ^tick, each: 1}
+`
+
+func TestProfileMeasuresOnceAndPrints(t *testing.T) {
+	suite := file(t, "suite.yaml", tickers)
+	record := filepath.Join(t.TempDir(), "samples.jsonl")
+	args := []string{"profile", "--suite", suite, "--out", record, "--work", t.TempDir(), "--limits", "off", "-o", "json"}
+	out, errs, code := cotenant(t, args...)
+	if code != exitDone {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var rows []struct {
+		Colocation  map[string]int
+		Workload    string
+		Repeats     int
+		Performance *float64
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	// tick, tock, tick*2, tick+tock (two cells), tock*2.
+	if len(rows) != 6 {
+		t.Fatalf("%d rows: %s", len(rows), out)
+	}
+	for _, r := range rows {
+		if r.Repeats != 2 || r.Performance == nil || *r.Performance < .3 || *r.Performance > 3 {
+			t.Errorf("%+v", r)
+		}
+	}
+	before, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, errs, code := cotenant(t, args...)
+	after, _ := os.ReadFile(record)
+	if code != exitDone || again != out || string(after) != string(before) {
+		t.Errorf("a complete record was not left alone: exit %d: %s", code, errs)
+	}
+	table, _, code := cotenant(t, append(args, "-o", "table")...)
+	if code != exitDone || !strings.Contains(table, "COLOCATION") || !strings.Contains(table, "NOISE OF") {
+		t.Errorf("exit %d, table:\n%s", code, table)
+	}
+}
+
+func TestProfileWrongUse(t *testing.T) {
+	suite := file(t, "suite.yaml", tickers)
+	bad := file(t, "bad.yaml", strings.Replace(tickers, "driver:", "drivr:", 1))
+	missing := file(t, "missing.yaml", strings.Replace(tickers, "program: sleep", "program: no-such-program", 1))
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--workloads", "tick,tack"}, exitWrongUse, `"tack" is not in the suite; it has tick, tock`},
+		{[]string{"--workloads", "tick,tick"}, exitWrongUse, `"tick" is given twice`},
+		{[]string{"--colocations", "tick*x"}, exitWrongUse, `--colocations: co-location "tick*x"`},
+		{[]string{"--colocations", "tick+tack"}, exitWrongUse, `"tack" is not in the suite`},
+		{[]string{"--up-to", "0"}, exitWrongUse, "--up-to 0"},
+		{[]string{"--choose", "-1"}, exitWrongUse, "--choose -1"},
+		{[]string{"--window", "0s"}, exitWrongUse, "--window 0s"},
+		{[]string{"--repeats", "0"}, exitWrongUse, "--repeats 0"},
+		{[]string{"--limits", "maybe"}, exitWrongUse, "--limits maybe: none of auto, require, off"},
+		{[]string{"-o", "xml"}, exitWrongUse, "--output xml"},
+		{[]string{"--verify", "3"}, exitFailed, "verify: the record has no co-location"},
+		{[]string{"--suite", bad}, exitFailed, "bad.yaml: yaml: unmarshal errors:\n  line 5: field drivr not found"},
+		{[]string{"--suite", missing}, exitFailed, "workload tock needs no-such-program; apt-get install coreutils"},
+		{[]string{"--suite", "absent.yaml"}, exitFailed, "absent.yaml"},
+	} {
+		args := append([]string{"profile", "--suite", suite, "--out", filepath.Join(t.TempDir(), "s.jsonl"), "--work", t.TempDir()}, c.args...)
+		_, errs, code := cotenant(t, args...)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: exit %d, want %d: %s, want %q", c.args, code, c.code, errs, c.want)
+		}
+	}
+}
