@@ -9,12 +9,14 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// How many nodes a neighbourhood frees, and how many neighbourhoods in a row
-// may fail before the search ends.
+// How many nodes a neighbourhood frees, how many neighbourhoods in a row may
+// fail before the search ends, and how much work they may be.
 const (
-	freed    = 40
-	patience = 40
-	solves   = 200 // linear programs a neighbourhood
+	fewest   = 8
+	most     = 20
+	patience = 80
+	solves   = 80   // linear programs a neighbourhood
+	budget   = 2000 // linear programs in all
 )
 
 // search frees the pending tasks of a few nodes at a time and plans them anew
@@ -33,11 +35,12 @@ func (s *solution) search(req place.Request) {
 			where[n] = i
 		}
 	}
-	for failed := 0; failed < patience && !req.Stopped(); failed++ {
+	left := budget
+	for failed := 0; failed < patience && left > 0 && !req.Stopped(); failed++ {
 		if s.bound-t.Value() <= gap*math.Abs(s.bound) {
 			return
 		}
-		if s.replan(rng.Perm(len(where))[:min(freed, len(where))], where, req) {
+		if s.replan(rng.Perm(len(where))[:min(fewest+rng.IntN(most-fewest), len(where))], where, req, &left) {
 			failed = -1
 		}
 	}
@@ -45,7 +48,7 @@ func (s *solution) search(req place.Request) {
 
 // replan plans the pending tasks of the given nodes anew and keeps the new
 // plan if it is better.
-func (s *solution) replan(nodes, where []int, req place.Request) bool {
+func (s *solution) replan(nodes, where []int, req place.Request, left *int) bool {
 	t, q := s.q.trial, s.q
 	clear(q.demand)
 	for i := range q.free {
@@ -71,6 +74,7 @@ func (s *solution) replan(nodes, where []int, req place.Request) bool {
 	least := 1e-9 * math.Abs(s.bound)
 	b := &brancher{q: q, req: req, best: before + least, solves: solves, skew: max(0, skew)}
 	b.branch(q.solve(lp.Options{Stop: req.Stop}), 0, nil)
+	*left -= 1 + solves - b.solves
 	if b.plan != nil {
 		q.apply(b.plan)
 	}

@@ -43,6 +43,7 @@ type problem struct {
 	classes  []class
 	shapes   []*shape
 	caps     []float64 // by spread row: most tasks, running not counted
+	skew     []int     // by workload number, as the running tasks have it
 	measured bool      // only co-locations of which all is measured
 	limit    int       // most options to list in all
 	count    int       // options listed
@@ -55,6 +56,9 @@ func newProblem(t *place.Trial, measured bool, limit int) *problem {
 	p := &problem{trial: t, demand: make([]int, t.Kinds()), measured: measured, limit: limit}
 	for i := range t.Tasks() {
 		p.demand[t.Kind(i)]++
+	}
+	for w := range t.Workloads() {
+		p.skew = append(p.skew, t.Skew(w))
 	}
 	spread := p.spreadRows()
 	shapes := map[string]*shape{}

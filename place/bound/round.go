@@ -192,33 +192,99 @@ func (s *solution) repair() {
 	for range 4 {
 		s.insert()
 		if !s.even() {
-			return
+			break
 		}
 	}
+	s.shed()
 }
 
-// insert puts what is left where it gains most.
-func (s *solution) insert() {
+// shed takes back tasks of workloads whose spread is more uneven than their
+// rules and the running tasks make it: no way was found to place them all.
+func (s *solution) shed() {
 	t := s.q.trial
 	nodes := len(t.Snapshot().Nodes())
 	for k := range s.q.demand {
-		for s.q.demand[k] > 0 {
-			best, at := math.Inf(-1), -1
+		w := t.Workload(k)
+		for t.Skew(w) > s.q.skew[w] {
+			best, at := math.MaxInt, -1
 			for n := range nodes {
-				if t.Check(k, n) != cluster.Fits {
+				if t.PutOn(k, n) == 0 {
 					continue
 				}
-				if g := t.Gain(k, n); g > best || at < 0 {
-					best, at = g, n
+				t.Take(k, n)
+				if skew := t.Skew(w); skew < best {
+					best, at = skew, n
 				}
+				t.Put(k, n)
 			}
 			if at < 0 {
 				break
 			}
-			t.Put(k, at)
+			t.Take(k, at)
+			s.q.demand[k]++
+		}
+	}
+}
+
+// insert puts what is left where it gains most, and where nothing is free
+// makes room by letting other pending tasks give way.
+func (s *solution) insert() {
+	t := s.q.trial
+	for k := range s.q.demand {
+		for s.q.demand[k] > 0 {
+			if at := bestNode(t, k); at >= 0 {
+				t.Put(k, at)
+			} else if work := ejections; !s.makeRoom(k, 3, &work) {
+				break
+			}
 			s.q.demand[k]--
 		}
 	}
+}
+
+// ejections bounds the checks that making room for one task may cost.
+const ejections = 2_000_000
+
+// bestNode is the node that fits a task of kind k with the highest gain, or -1.
+func bestNode(t *place.Trial, k int) int {
+	best, at := math.Inf(-1), -1
+	for n := range t.Snapshot().Nodes() {
+		if t.Check(k, n) == cluster.Fits {
+			if g := t.Gain(k, n); g > best || at < 0 {
+				best, at = g, n
+			}
+		}
+	}
+	return at
+}
+
+// makeRoom puts a task of kind k where another pending task gives way, which
+// is then put elsewhere, by giving way in turn up to the given depth.
+func (s *solution) makeRoom(k, depth int, work *int) bool {
+	t := s.q.trial
+	nodes := len(t.Snapshot().Nodes())
+	for n := range nodes {
+		for j := range t.Kinds() {
+			if j == k || t.PutOn(j, n) == 0 || *work < 0 {
+				continue
+			}
+			t.Take(j, n)
+			*work -= nodes
+			if at := bestNode(t, k); at >= 0 {
+				t.Put(k, at)
+				if other := bestNode(t, j); other >= 0 {
+					t.Put(j, other)
+					return true
+				}
+				if depth > 1 && s.makeRoom(j, depth-1, work) {
+					return true
+				}
+				t.Take(k, at)
+			}
+			t.Put(j, n)
+		}
+	}
+	return false
 }
 
 // even lowers the skew of each workload whose spread exceeds its rule: a task
