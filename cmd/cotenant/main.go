@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 
 func newRoot() *cobra.Command {
 	root := group("cotenant", "Place workloads where they interfere least",
-		profileCommand(), planCommand(), demoCommand(),
+		profileCommand(), planCommand(), demoCommand(), importCommand(),
 	)
 	root.Long = "Cotenant places workloads where they interfere least.\n\n" +
 		"It measures what co-located programs do to each other, learns it, and plans:\n" +
@@ -74,6 +74,8 @@ func newRoot() *cobra.Command {
 // does not know, it is used wrongly.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	// A misspelt noun is to be named, not the flags of the right one.
+	c.FParseErrWhitelist.UnknownFlags = use != "cotenant"
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var names []string
 		for _, child := range cmd.Commands() {
