@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history/formats"
@@ -12,11 +13,13 @@ import (
 // maxBatch bounds the tasks of one batch: more is a slip of the keyboard.
 const maxBatch = 1_000_000
 
-// batch is the services to place: tasks by workload, in the order of columns.
+// batch is the services to place: tasks by workload, in the order of columns;
+// or the groups that wait in a snapshot.
 type batch struct {
-	name      string // for errors: FILE:row
+	name      string // for errors: "batch FILE:row"
 	workloads []string
 	counts    []int
+	waiting   []cluster.Group
 }
 
 func (b *batch) tasks() int {
@@ -42,48 +45,69 @@ func readBatch(in *inputs, spec string) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--batch: %w", err)
 	}
-	b := &batch{name: fmt.Sprintf("%s:%d", file, row), workloads: table.Workloads, counts: make([]int, len(table.Workloads))}
+	b := &batch{name: fmt.Sprintf("batch %s:%d", file, row), workloads: table.Workloads, counts: make([]int, len(table.Workloads))}
 	for i, w := range b.workloads {
 		b.counts[i] = counts[w]
 	}
 	if n := b.tasks(); n > maxBatch {
-		return nil, fmt.Errorf("--batch %s: %d tasks; a batch has at most %d", b.name, n, maxBatch)
+		return nil, fmt.Errorf("%s: %d tasks; a batch has at most %d", b.name, n, maxBatch)
 	}
 	return b, nil
 }
 
 var orders = []string{"random", "workload", "roundrobin"}
 
-// group is the batch as one group whose tasks come in the given order. It may
-// be placed in part, as the replicas of services may.
-func (b *batch) group(order string, seed uint64) cluster.Group {
-	g := cluster.Group{Name: "batch", Tasks: make([]cluster.Task, 0, b.tasks())}
+// pendingBatch is the groups that wait in a snapshot.
+func pendingBatch(file string, groups []cluster.Group) *batch {
+	b := &batch{name: "pending pods of " + file, waiting: groups}
+	for _, g := range groups {
+		for _, t := range g.Tasks {
+			i := slices.Index(b.workloads, t.Workload)
+			if i < 0 {
+				i = len(b.workloads)
+				b.workloads = append(b.workloads, t.Workload)
+				b.counts = append(b.counts, 0)
+			}
+			b.counts[i]++
+		}
+	}
+	return b
+}
+
+// groups is the batch as one group whose tasks come in the given order. It may
+// be placed in part, as the replicas of services may. What waits in a snapshot
+// comes by arrival, whatever the order.
+func (b *batch) groups(order string, seed uint64) []cluster.Group {
+	if b.waiting != nil {
+		return b.waiting
+	}
+	tasks := make([]cluster.Task, 0, b.tasks())
 	put := func(w, i int) {
-		g.Tasks = append(g.Tasks, cluster.Task{
+		tasks = append(tasks, cluster.Task{
 			ID:       cluster.TaskID(fmt.Sprintf("%s/%d", b.workloads[w], i)),
 			Workload: b.workloads[w], Role: cluster.Replica,
 		})
 	}
 	if order == "roundrobin" {
-		for i := 0; len(g.Tasks) < b.tasks(); i++ {
+		for i := 0; len(tasks) < b.tasks(); i++ {
 			for w, n := range b.counts {
 				if i < n {
 					put(w, i)
 				}
 			}
 		}
-		return g
-	}
-	for w, n := range b.counts {
-		for i := range n {
-			put(w, i)
+	} else {
+		for w, n := range b.counts {
+			for i := range n {
+				put(w, i)
+			}
 		}
 	}
 	if order == "random" {
 		r := rand.New(rand.NewPCG(seed, streamOrder))
-		r.Shuffle(len(g.Tasks), func(i, j int) { g.Tasks[i], g.Tasks[j] = g.Tasks[j], g.Tasks[i] })
+		r.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
-	return g
+	return []cluster.Group{{Name: "batch", Tasks: tasks}}
 }
 
 // Streams of random numbers drawn from one --seed. What a policy draws must

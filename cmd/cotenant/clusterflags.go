@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 // clusterFlags say where tasks can go, and under which rules.
@@ -32,62 +36,65 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.constraints, "constraints", "", "`FILE` of hard rules (YAML or JSON): anti-affinity, max per node, spread, selectors, tolerations")
 }
 
-// load makes the cluster. most is the most tasks that were measured together,
-// the slots where no flag says.
-func (f *clusterFlags) load(in *inputs, most int) (cluster.Spec, error) {
-	var spec cluster.Spec
+// load makes the cluster, with the groups that wait in a snapshot. most is the
+// most tasks that were measured together, the slots where no flag says.
+func (f *clusterFlags) load(in *inputs, log io.Writer, src *source, strict bool) (c formats.Cluster, err error) {
 	switch {
 	case f.nodes == "" && f.cluster == "":
-		return spec, wrongUse("where to place? give --nodes N or --cluster FILE")
+		return c, wrongUse("where to place? give --nodes N or --cluster FILE")
 	case f.nodes != "" && f.cluster != "":
-		return spec, wrongUse("--nodes and --cluster are both given; keep one")
+		return c, wrongUse("--nodes and --cluster are both given; keep one")
 	case f.slots < 0:
-		return spec, wrongUse("--slots %d: negative; give the most tasks on a node", f.slots)
+		return c, wrongUse("--slots %d: negative; give the most tasks on a node", f.slots)
 	case f.zones < 0:
-		return spec, wrongUse("--zones %d: negative", f.zones)
+		return c, wrongUse("--zones %d: negative", f.zones)
 	case f.cluster != "" && len(f.capacity) > 0:
-		return spec, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
+		return c, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
 	}
-	var err error
 	if f.nodes != "" {
-		spec.Nodes, err = f.madeNodes(most)
+		c.Nodes, err = f.madeNodes(src.most)
 	} else {
-		spec, err = readCluster(in, f.cluster)
-		for i := range spec.Nodes {
-			if n := &spec.Nodes[i]; f.slots > 0 && (n.Slots == 0 || n.Slots > f.slots) {
-				n.Slots = f.slots
-			}
-		}
+		c, err = f.readCluster(in, log, src, strict)
 	}
 	if err != nil {
-		return spec, err
+		return c, err
 	}
 	if f.zones > 0 {
-		labelZones(spec.Nodes, f.zones)
+		labelZones(c.Nodes, f.zones)
 	}
-	if f.workloads != "" {
-		declared, err := readWorkloads(in, f.workloads)
-		if err != nil {
-			return spec, err
-		}
-		spec.Workloads = override(spec.Workloads, declared)
-		if f.nodes != "" && len(f.capacity) == 0 {
-			for _, w := range declared {
-				if len(w.Requests.Names()) > 0 {
-					return spec, wrongUse("--workloads %s: %s requests %s, but the nodes of --nodes have no capacity; give --capacity, such as cpu=16,memory=64Gi",
-						f.workloads, w.Name, strings.Join(w.Requests.Names(), ", "))
-				}
-			}
-		}
+	if err := f.declare(in, &c.Spec); err != nil {
+		return c, err
 	}
 	if f.constraints != "" {
 		rules, err := readConstraints(in, f.constraints)
 		if err != nil {
-			return spec, err
+			return c, err
 		}
-		spec.Constraints = mergeConstraints(spec.Constraints, rules)
+		c.Constraints = mergeConstraints(c.Constraints, rules)
 	}
-	return spec, nil
+	return c, nil
+}
+
+// declare adds the workloads of --workloads.
+func (f *clusterFlags) declare(in *inputs, spec *cluster.Spec) error {
+	if f.workloads == "" {
+		return nil
+	}
+	declared, err := readWorkloads(in, f.workloads)
+	if err != nil {
+		return err
+	}
+	spec.Workloads = override(spec.Workloads, declared)
+	if f.nodes == "" || len(f.capacity) > 0 {
+		return nil
+	}
+	for _, w := range declared {
+		if names := w.Requests.Names(); len(names) > 0 {
+			return wrongUse("--workloads %s: %s requests %s, but the nodes of --nodes have no capacity; give --capacity, such as cpu=16,memory=64Gi",
+				f.workloads, w.Name, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 func (f *clusterFlags) madeNodes(most int) ([]cluster.Node, error) {
@@ -134,24 +141,95 @@ func override(ws, declared []cluster.Workload) []cluster.Workload {
 	return out
 }
 
-// readCluster reads a snapshot.
-func readCluster(in *inputs, file string) (cluster.Spec, error) {
-	var spec cluster.Spec
-	data, err := in.text("cluster", file)
+// readCluster reads a snapshot and makes it fit what was measured.
+func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, strict bool) (formats.Cluster, error) {
+	data, err := in.read("cluster", f.cluster)
 	if err != nil {
-		return spec, err
+		return formats.Cluster{}, err
 	}
-	if err := decodeStrict("cluster "+file, data, &spec); err != nil {
-		return spec, err
+	c, report, err := formats.ReadCluster(bytes.NewReader(data), formats.Options{Name: f.cluster, Strict: strict})
+	warn(log, "cluster", report)
+	if err != nil {
+		return c, fmt.Errorf("--cluster: %w", err)
 	}
-	if len(spec.Nodes) == 0 {
-		return spec, fmt.Errorf("cluster %s: no nodes", file)
+	if len(c.Nodes) == 0 {
+		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", f.cluster)
 	}
-	return spec, nil
+	classes := classesOf(c.Nodes)
+	if src.unnamedClass() && !slices.Equal(classes, []string{""}) {
+		fmt.Fprintf(log, "--cluster: what was measured names no class: nodes of %s are taken to be alike\n", quotedList(classes))
+		for i := range c.Nodes {
+			c.Nodes[i].Class = ""
+		}
+		classes = []string{""}
+	}
+	known := src.workloads(classes)
+	if gone := reserve(&c.Spec, known); len(gone) > 0 {
+		fmt.Fprintf(log, "--cluster: running workloads that nobody measured keep their requests and slots and are left out otherwise: %s\n", some(gone, 8))
+	}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; f.slots > 0 && (n.Slots == 0 || n.Slots > f.slots) {
+			n.Slots = f.slots
+		}
+	}
+	return c, nil
 }
 
-// clusterName names the cluster in errors.
-func (f *clusterFlags) clusterName() string {
+// reserve takes the running tasks of unknown workloads out of the cluster,
+// together with the room that they hold, and lists their workloads.
+func reserve(spec *cluster.Spec, known []string) (gone []string) {
+	at := map[string]*cluster.Node{}
+	for i := range spec.Nodes {
+		at[spec.Nodes[i].Name] = &spec.Nodes[i]
+	}
+	var kept []cluster.Running
+	for _, r := range spec.Running {
+		if slices.Contains(known, r.Workload) {
+			kept = append(kept, r)
+			continue
+		}
+		gone = append(gone, r.Workload)
+		n := at[r.Node]
+		if n == nil {
+			continue
+		}
+		requests := r.Requests
+		if i := slices.IndexFunc(spec.Workloads, func(w cluster.Workload) bool { return w.Name == r.Workload }); requests == nil && i >= 0 {
+			requests = spec.Workloads[i].Requests
+		}
+		n.Capacity = maps.Clone(n.Capacity)
+		for name, amount := range requests {
+			if n.Capacity[name] > 0 {
+				n.Capacity[name] = max(0, n.Capacity[name]-amount)
+			}
+		}
+		switch {
+		case n.Slots > 1:
+			n.Slots--
+		case n.Slots == 1:
+			// No slot is left, and 0 would mean no limit.
+			n.Unschedulable = true
+		}
+	}
+	spec.Running = kept
+	slices.Sort(gone)
+	gone = slices.Compact(gone)
+	for _, w := range gone {
+		delete(spec.Constraints.NodeSelector, w)
+		delete(spec.Constraints.Tolerations, w)
+	}
+	spec.Workloads = slices.DeleteFunc(slices.Clone(spec.Workloads), func(w cluster.Workload) bool { return slices.Contains(gone, w.Name) })
+	return gone
+}
+
+// origin names the file that an error of cluster.NewSnapshot is about: rules
+// are checked last, and only those of a file can be wrong.
+func (f *clusterFlags) origin(err error) string {
+	for _, rule := range []string{"anti_affinity", "max_per_node", "spread", "node_selector", "tolerations"} {
+		if f.constraints != "" && strings.HasPrefix(err.Error(), rule) {
+			return "constraints " + f.constraints
+		}
+	}
 	if f.cluster != "" {
 		return "cluster " + f.cluster
 	}

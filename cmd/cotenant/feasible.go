@@ -14,19 +14,21 @@ import (
 // pending task around. What only the workloads together make impossible is
 // left to the bound and to the policies, which hold tasks.
 func checkRoom(s *cluster.Snapshot, b *batch, constraintsFile string) error {
-	g := b.group("workload", 0)
-	p := cluster.NewPlacement(s, g.Tasks)
+	tasks := place.Request{Pending: b.groups("workload", 0)}.Tasks()
+	p := cluster.NewPlacement(s, tasks)
 	if err := checkSlots(s, p, b); err != nil {
 		return err
 	}
-	first := 0
-	for i, n := range b.counts {
+	count := make([]int, p.Kinds())
+	for i := range tasks {
+		count[p.Kind(i)]++
+	}
+	for kind, n := range count {
 		if n > 0 {
-			if err := checkAlone(p.Clone(), p.Kind(first), n, b.workloads[i], constraintsFile); err != nil {
+			if err := checkAlone(p.Clone(), kind, n, p.Workloads()[p.Workload(kind)], constraintsFile); err != nil {
 				return err
 			}
 		}
-		first += n
 	}
 	return nil
 }
@@ -53,7 +55,7 @@ func checkSlots(s *cluster.Snapshot, p *cluster.Placement, b *batch) error {
 	if taken > 0 {
 		of = fmt.Sprintf(" (%d more are taken by running tasks)", taken)
 	}
-	return fmt.Errorf("batch %s: %d tasks, but the %d nodes that take tasks have %d free slots%s: %d too few; add nodes, raise --slots or place fewer tasks",
+	return fmt.Errorf("%s: %d tasks, but the %d nodes that take tasks have %d free slots%s: %d too few; add nodes, raise --slots or place fewer tasks",
 		b.name, b.tasks(), open, free, of, b.tasks()-free)
 }
 

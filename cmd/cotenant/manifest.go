@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 // manifest says how the files beside it came about.
@@ -43,9 +46,9 @@ func csvFile(name string, header []string, rows [][]string) (outFile, error) {
 	return outFile{name, b.Bytes()}, nil
 }
 
-// writeOut writes the files into a directory, each whole or not at all, and
+// writeRun writes the files into a directory, each whole or not at all, and
 // the manifest last: where it is, everything is.
-func writeOut(dir string, m manifest, files []outFile) error {
+func writeRun(dir string, m manifest, files []outFile) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -69,25 +72,9 @@ func writeOut(dir string, m manifest, files []outFile) error {
 }
 
 // writeFile writes a file whole or not at all.
-func writeFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+func writeFile(path string, data []byte) error {
+	return formats.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	})
 }

@@ -125,36 +125,52 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	if f.specs, err = parsePolicies(f.policies); err != nil {
 		return nil, err
 	}
-	if f.batch == "" {
+	if f.batch == "" && f.cluster == "" {
 		return nil, wrongUse("what to place? give --batch FILE[:row], a CSV with a column a workload")
 	}
-	if p.batch, err = readBatch(in, f.batch); err != nil {
-		return nil, err
+	if f.batch != "" {
+		if p.batch, err = readBatch(in, f.batch); err != nil {
+			return nil, err
+		}
 	}
 	if p.source, err = f.sourceFlags.load(in, log); err != nil {
 		return nil, err
 	}
-	spec, err := f.clusterFlags.load(in, p.source.most)
+	c, err := f.clusterFlags.load(in, log, p.source, f.strict)
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case p.batch == nil && len(c.Pending) == 0:
+		return nil, wrongUse("what to place? no pod waits in --cluster %s; give --batch FILE[:row]", f.cluster)
+	case p.batch == nil:
+		p.batch = pendingBatch(f.cluster, c.Pending)
+	case len(c.Pending) > 0:
+		fmt.Fprintf(log, "--cluster: %d groups that wait in %s are left out: --batch is placed\n", len(c.Pending), f.cluster)
+	}
+	return p, p.check(f, log, c.Spec)
+}
+
+// check holds what was read against each other.
+func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error {
 	classes := classesOf(spec.Nodes)
 	if err := p.source.checkClasses(classes); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.source.checkWorkloads(p.batch, classes); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkRuleNames(f.constraints, spec.Constraints, p.known(spec, classes)); err != nil {
-		return nil, err
+		return err
 	}
+	var err error
 	if p.snapshot, err = cluster.NewSnapshot(spec); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.clusterName(), err)
+		return fmt.Errorf("%s: %w", f.origin(err), err)
 	}
 	if err := checkRoom(p.snapshot, p.batch, f.constraints); err != nil {
-		return nil, err
+		return err
 	}
-	return p, p.checkLatency(log)
+	return p.checkLatency(log)
 }
 
 // known lists the workloads that a rule may name.
@@ -177,7 +193,7 @@ func (p *planInput) checkLatency(log io.Writer) error {
 		return nil
 	}
 	judge, _ := p.source.judge()
-	req := p.request(p.batch.group("workload", 0), 0)
+	req := p.request(p.batch.groups("workload", 0), 0)
 	var left []string
 	for _, w := range place.NewTrial(req, judge, 0).Values.WithoutLatency() {
 		if i := slices.Index(p.batch.workloads, w); i >= 0 && p.batch.counts[i] > 0 {
@@ -189,7 +205,7 @@ func (p *planInput) checkLatency(log io.Writer) error {
 		some = some || p.batch.counts[i] > 0 && !slices.Contains(left, w)
 	}
 	if !some {
-		return fmt.Errorf("objective p99: no workload of batch %s has a measured latency; use --objective mean, or samples with latencies", p.batch.name)
+		return fmt.Errorf("objective p99: no workload of %s has a measured latency; use --objective mean, or samples with latencies", p.batch.name)
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(log, "objective p99: left out for lack of measured latency: %s\n", strings.Join(left, ", "))
@@ -197,9 +213,9 @@ func (p *planInput) checkLatency(log io.Writer) error {
 	return nil
 }
 
-func (p *planInput) request(g cluster.Group, seed uint64) place.Request {
+func (p *planInput) request(groups []cluster.Group, seed uint64) place.Request {
 	return place.Request{
-		View: p.snapshot, Pending: []cluster.Group{g}, Objective: p.objective,
+		View: p.snapshot, Pending: groups, Objective: p.objective,
 		Rand: rand.New(rand.NewPCG(seed, streamPolicy)),
 	}
 }
@@ -207,7 +223,7 @@ func (p *planInput) request(g cluster.Group, seed uint64) place.Request {
 // bound computes the bound once: it does not depend on the order of tasks.
 func (p *planInput) bound(ctx context.Context) (limit limitOf, infeasible, err error) {
 	judge, _ := p.source.judge()
-	req := p.request(p.batch.group("workload", 0), p.seeds[0])
+	req := p.request(p.batch.groups("workload", 0), p.seeds[0])
 	req.Stop = func() bool { return ctx.Err() != nil }
 	limit, err = computeBound(req, judge)
 	if ctx.Err() != nil {
@@ -242,7 +258,7 @@ func (p *planInput) run(ctx context.Context, f *planFlags, limit limitOf, bar *p
 	for i, o := range p.policies {
 		for j, seed := range p.seeds {
 			bar.at(1+i*len(p.seeds)+j, o.name)
-			req := p.request(p.batch.group(f.order, seed), seed)
+			req := p.request(p.batch.groups(f.order, seed), seed)
 			r, err := p.plan(ctx, f, o, req, limit)
 			if err != nil {
 				failures = append(failures, failure{o.name, seed, err})
@@ -306,6 +322,9 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 	return r, nil
 }
 
+// patience is how long a policy may take to notice that it is interrupted.
+const patience = 3 * time.Second
+
 // decide runs the policy, and gives up on it when ctx is done.
 func decide(ctx context.Context, policy place.Policy, req place.Request, limit time.Duration) (place.Decision, float64, error) {
 	type result struct {
@@ -326,6 +345,11 @@ func decide(ctx context.Context, policy place.Policy, req place.Request, limit t
 	case r := <-done:
 		return r.d, r.seconds, r.err
 	case <-ctx.Done():
+		// It asks Stop or sees ctx itself; one that does neither is left behind.
+		select {
+		case <-done:
+		case <-time.After(patience):
+		}
 		return place.Decision{}, 0, ctx.Err()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -56,7 +55,7 @@ func (f *planFlags) writeFiles(cmd *cobra.Command, in *inputs, p *planInput, pla
 	if err != nil {
 		return err
 	}
-	return writeOut(f.out, newManifest(cmd, p.seeds, in), []outFile{summary, decisions})
+	return writeRun(f.out, newManifest(cmd, p.seeds, in), []outFile{summary, decisions})
 }
 
 // planRows is the plans as a flat table, a row a plan.
@@ -108,6 +107,10 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	if len(p.seeds) > 1 {
 		fmt.Fprintf(w, "mean +- standard deviation over %d seeds, %d to %d\n", len(p.seeds), p.seeds[0], p.seeds[len(p.seeds)-1])
 	}
+	decimals := 4
+	if p.objective.Or() == place.NodesUsed && len(p.seeds) == 1 {
+		decimals = 0
+	}
 	both := p.source.truth != nil && p.source.truth != p.source.belief
 	header := []string{"policy", " value", " bound", "proven", " share", " seconds"}
 	if both {
@@ -128,12 +131,12 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 			return r.ValuePredicted
 		}
 		row := []string{
-			same[0].Policy, spreadOf(same, judged, 4), same[0].Bound.text(4), yesNo(same[0]),
+			same[0].Policy, spreadOf(same, judged, decimals), same[0].Bound.text(decimals), yesNo(same[0]),
 			spreadOf(same, func(r plan) number { return r.Share }, 4),
-			spreadOf(same, func(r plan) number { return r.Seconds }, 3),
+			spreadOf(same, func(r plan) number { return r.Seconds }, 4),
 		}
 		if both {
-			row = slices.Insert(row, 1, spreadOf(same, func(r plan) number { return r.ValuePredicted }, 4))
+			row = slices.Insert(row, 1, spreadOf(same, func(r plan) number { return r.ValuePredicted }, decimals))
 		}
 		rows = append(rows, row)
 	}
@@ -252,7 +255,7 @@ func (p *planInput) writeReasons(w io.Writer, r *plan) {
 		if t.Node != "" {
 			where = t.Node
 		}
-		fmt.Fprintf(w, "  %s: %s: %s%s\n", t.Task, where, t.Words, scoreText(t.Scores))
+		fmt.Fprintf(w, "  %s: %s: %s\n", t.Task, where, t.Words)
 	}
 	fmt.Fprintf(w, "%s, seed %d: co-locations\n", r.Policy, r.Seed)
 	judge, _ := p.source.judge()
@@ -308,15 +311,4 @@ func (p *planInput) performances(m interference.Model, class string, c cluster.C
 		}
 	}
 	return out
-}
-
-func scoreText(scores map[string]number) string {
-	if len(scores) == 0 {
-		return ""
-	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(scores)) {
-		parts = append(parts, name+" "+scores[name].text(4))
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }

@@ -2,53 +2,61 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"strings"
 
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/history/formats"
+	"github.com/cotenant/cotenant/history/sqlstore"
 )
 
-// readSamples reads a file of samples, whatever its format, and says on log
-// what the reader left out.
-func readSamples(in *inputs, log io.Writer, file string) ([]history.Sample, error) {
-	data, err := in.read("samples", file)
+// readSamples reads a file of samples in any format, or an SQLite store, and
+// says on log what was left out.
+func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, error) {
+	data, err := in.read("samples", f.samples)
 	if err != nil {
 		return nil, err
 	}
-	return parseSamples(file, data, log)
-}
-
-func parseSamples(file string, data []byte, log io.Writer) ([]history.Sample, error) {
-	read := formats.ReadJSONL
-	if strings.HasSuffix(strings.TrimSuffix(file, ".gz"), ".csv") {
-		read = formats.ReadCSV
-		if !bytes.Contains(firstLine(data), []byte("colocation")) {
-			read = formats.ReadMetisCSV
-		}
+	if bytes.HasPrefix(data, []byte("SQLite format 3\x00")) {
+		return readStore(f.samples)
 	}
-	samples, report, err := read(bytes.NewReader(data), formats.Options{Name: file})
-	for _, w := range report.Warnings {
-		fmt.Fprintf(log, "--samples: %s\n", w)
-	}
+	o := formats.Options{Name: f.samples, Strict: f.strict, Columns: f.columns}
+	samples, report, err := formats.ReadSamples(bytes.NewReader(data), o)
+	warn(log, "samples", report)
 	if err != nil {
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
-	return samples, nil
+	return joined(samples), nil
 }
 
-func firstLine(data []byte) []byte {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	return line
-}
-
-// noFile puts a missing file into words.
-func noFile(flag, path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--%s: there is no file %q; check the path", flag, path)
+func readStore(file string) ([]history.Sample, error) {
+	store, err := sqlstore.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--samples: %w", err)
 	}
-	return fmt.Errorf("--%s: %w", flag, err)
+	defer store.Close()
+	samples, err := store.All()
+	if err != nil {
+		return nil, fmt.Errorf("--samples: %w", err)
+	}
+	return joined(samples), nil
+}
+
+// joined joins the repeats of a record by `cotenant profile`: windows without
+// a rate alone. Those of a cell differ by noise, which is then its spread;
+// in other samples that much difference is a contradiction.
+func joined(samples []history.Sample) []history.Sample {
+	for _, s := range samples {
+		if s.Alone != 0 || s.Start.IsZero() {
+			return samples
+		}
+	}
+	return history.Aggregate(samples)
+}
+
+// warn passes on what a reader left out.
+func warn(log io.Writer, flag string, report formats.Report) {
+	for _, w := range report.Warnings {
+		fmt.Fprintf(log, "--%s: %s\n", flag, w)
+	}
 }

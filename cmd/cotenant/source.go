@@ -15,11 +15,15 @@ import (
 // sourceFlags say what is known of interference.
 type sourceFlags struct {
 	samples, model string
+	columns        []string
+	strict         bool
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.samples, "samples", "", "`FILE` of measurements: .jsonl, .csv (ours or Metis's), .npz; gzip too (default: those that ship)")
 	cmd.Flags().StringVar(&f.model, "model", "", "model `FILE` by cotenant fit: all that the policies see")
+	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "`workloads` of the columns of an .npz, which does not name them")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail on the first bad record of --samples or --cluster instead of leaving it out")
 }
 
 // source is what is known of interference, and by whom.
@@ -45,7 +49,7 @@ func (s *source) judge() (m interference.Model, on string) {
 func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 	s := &source{}
 	if f.samples != "" || f.model == "" {
-		samples, name, err := f.readSamples(in, log)
+		samples, name, err := f.given(in, log)
 		if err != nil {
 			return nil, err
 		}
@@ -68,17 +72,15 @@ func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 	return s, nil
 }
 
-func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, string, error) {
+func (f *sourceFlags) given(in *inputs, log io.Writer) ([]history.Sample, string, error) {
 	if f.samples == "" {
-		samples, name, err := shippedSamples()
-		return samples, name, err
+		return shippedSamples()
 	}
-	samples, err := readSamples(in, log, f.samples)
+	samples, err := f.readSamples(in, log)
 	return samples, "samples " + f.samples, err
 }
 
-// classes maps the classes of nodes to those that the sources know, and
-// refuses what one of them does not know.
+// checkClasses refuses classes of nodes of which a source knows nothing.
 func (s *source) checkClasses(classes []string) error {
 	for _, m := range []struct {
 		model interference.Model
@@ -115,7 +117,10 @@ func (s *source) checkWorkloads(b *batch, classes []string) error {
 		var unknown []string
 		for i, w := range b.workloads {
 			if b.counts[i] > 0 && !slices.Contains(known, w) {
-				unknown = append(unknown, fmt.Sprintf("%s (column %d)", w, i+1))
+				if b.waiting == nil {
+					w = fmt.Sprintf("%s (column %d)", w, i+1)
+				}
+				unknown = append(unknown, w)
 			}
 		}
 		if len(unknown) == 0 {
@@ -125,10 +130,26 @@ func (s *source) checkWorkloads(b *batch, classes []string) error {
 		if m.model == s.belief && s.belief != s.truth {
 			remedy = "the model was fitted on other workloads; fit one on samples of these, or correct the names"
 		}
-		return fmt.Errorf("batch %s: unknown workloads: %s; %s knows %s; %s",
+		return fmt.Errorf("%s: unknown workloads: %s; %s knows %s; %s",
 			b.name, strings.Join(unknown, ", "), m.name, strings.Join(known, ", "), remedy)
 	}
 	return nil
+}
+
+// workloads lists what every source knows on any of the classes.
+func (s *source) workloads(classes []string) []string {
+	known := knownWorkloads(s.belief, classes)
+	if s.truth == nil || s.truth == s.belief {
+		return known
+	}
+	measured := knownWorkloads(s.truth, classes)
+	return slices.DeleteFunc(known, func(w string) bool { return !slices.Contains(measured, w) })
+}
+
+// unnamedClass reports whether no source names a class.
+func (s *source) unnamedClass() bool {
+	unnamed := func(m interference.Model) bool { return slices.Equal(m.Classes(), []string{""}) }
+	return unnamed(s.belief) && (s.truth == nil || unnamed(s.truth))
 }
 
 // knownWorkloads lists what a model knows on any of the classes.
