@@ -21,12 +21,11 @@ var metrics = []history.Metric{history.Rate, history.P50, history.P99}
 // its number of tasks.
 type member struct{ workload, count int }
 
-// observation is what was measured of one cell: the mean ratio to alone, the
-// standard deviation of that mean's error, and over how many repeats.
-// repeats 0 means not measured.
+// observation is what was measured of one cell: the mean ratio to alone and
+// the standard deviation of that mean's error.
 type observation struct {
 	value, std float64
-	repeats    int
+	measured   bool
 }
 
 // row is one co-location on one class, with an observation per metric and
@@ -43,85 +42,6 @@ func (r row) tasks() int {
 		n += m.count
 	}
 	return n
-}
-
-// space holds the names that a model knows: everything else is an index.
-type space struct {
-	classes   []string // sorted
-	workloads []string // sorted; the union over classes
-	// known[class][metric][workload]: measured at least once, so that there is
-	// something to predict from.
-	known [][][]bool
-}
-
-func newSpace(classes, workloads []string) space {
-	s := space{classes: classes, workloads: workloads, known: make([][][]bool, len(classes))}
-	for c := range s.known {
-		s.known[c] = make([][]bool, len(metrics))
-		for m := range s.known[c] {
-			s.known[c][m] = make([]bool, len(workloads))
-		}
-	}
-	return s
-}
-
-// Classes implements Model for every kind.
-func (s *space) Classes() []string { return slices.Clone(s.classes) }
-
-// Workloads implements Model for every kind.
-func (s *space) Workloads(class string) []string {
-	c, ok := slices.BinarySearch(s.classes, class)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for w, name := range s.workloads {
-		for m := range metrics {
-			if s.known[c][m][w] {
-				names = append(names, name)
-				break
-			}
-		}
-	}
-	return names
-}
-
-// members turns a co-location into indices; ok is false where it holds a
-// workload that was never seen.
-func (s *space) members(c cluster.Colocation) (ms []member, ok bool) {
-	ms = make([]member, 0, len(c))
-	ok = true
-	for name, n := range c {
-		if n < 1 {
-			continue
-		}
-		w, found := slices.BinarySearch(s.workloads, name)
-		if !found {
-			ok = false
-			continue
-		}
-		ms = append(ms, member{w, n})
-	}
-	slices.SortFunc(ms, func(a, b member) int { return a.workload - b.workload })
-	return ms, ok
-}
-
-func (s *space) colocation(ms []member) cluster.Colocation {
-	c := make(cluster.Colocation, len(ms))
-	for _, m := range ms {
-		c[s.workloads[m.workload]] = m.count
-	}
-	return c
-}
-
-// key is equal for equal co-locations; shorter to build than Colocation.Key.
-func key(ms []member) string {
-	var buf [64]byte
-	b := buf[:0]
-	for _, m := range ms {
-		b = append(b, byte(m.workload), byte(m.workload>>8), byte(m.count), byte(m.count>>8))
-	}
-	return string(b)
 }
 
 // dataset is the samples of one Fit, pooled by cell. Rows are in the order in
@@ -150,6 +70,9 @@ func cells(samples []history.Sample, want []history.Metric) ([]history.Sample, e
 	for i, s := range samples {
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("sample %d: %w", i, err)
+		}
+		if s.Colocation.Tasks() > maxCount {
+			return nil, fmt.Errorf("sample %d: colocation: %d tasks on one node; at most %d", i, s.Colocation.Tasks(), maxCount)
 		}
 		// A latency of 0 is how files write "not measured".
 		if !usable(s) || s.Metric != history.Rate && s.Value == 0 || len(want) > 0 && !slices.Contains(want, s.Metric) {
@@ -209,8 +132,7 @@ func newDataset(cells []history.Sample) *dataset {
 		}
 		w, _ := slices.BinarySearch(d.workloads, s.Workload)
 		i := slices.IndexFunc(ms, func(m member) bool { return m.workload == w })
-		repeats := max(s.Repeats, 1)
-		r.obs[metric][i] = observation{s.Value / s.Alone, s.Spread / math.Sqrt(float64(repeats)) / s.Alone, repeats}
+		r.obs[metric][i] = observation{s.Value / s.Alone, s.Spread / math.Sqrt(float64(max(s.Repeats, 1))) / s.Alone, true}
 		d.known[class][metric][w] = true
 	}
 	d.implyAlone()
@@ -268,7 +190,7 @@ func (d *dataset) implyAlone() {
 				}
 				r := &d.rows[d.row(c, []member{{w, 1}})]
 				if r.obs[m] == nil {
-					r.obs[m] = []observation{{value: 1, repeats: 1}}
+					r.obs[m] = []observation{{value: 1, measured: true}}
 				}
 			}
 		}

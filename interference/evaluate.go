@@ -104,7 +104,7 @@ func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, er
 			for j, p := range estimates {
 				o := rows[i].obs[k][j]
 				switch {
-				case o.repeats == 0:
+				case !o.measured:
 				case !p.Known:
 					e.Silent++
 				case o.value == 0:

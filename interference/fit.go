@@ -39,6 +39,16 @@ type Options struct {
 	Parallel func(n int, f func(i int))
 }
 
+func (o Options) parallel(n int, f func(i int)) {
+	if o.Parallel != nil {
+		o.Parallel(n, f)
+		return
+	}
+	for i := range n {
+		f(i)
+	}
+}
+
 // Fit learns a model of a kind from samples. Errors name the sample or
 // co-location at fault: no samples (ErrNoSamples), an invalid one, one without
 // a value alone to compare with, two that contradict each other.
@@ -50,56 +60,68 @@ func Fit(kind string, samples []history.Sample, o Options) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := d.measured()
-	var m Model
+	f := &fitted{space: d.space, data: d, seed: o.Seed, fingerprint: d.fingerprint()}
 	switch kind {
 	case KindTable:
-		return table{d}, nil
+		f.core = table{d}
 	case KindLinear:
-		m = fitLinear(d, want)
+		f.core = fitLinear(d, d.measured())
 	case KindForest:
-		m = fitLinear(d, want)
+		f.core = fitForest(d, o)
 	case KindNeural:
-		m = fitNeural(d, want, o)
+		f.core = fitNeural(d, d.measured(), o)
 	}
-	if o.PredictedOnly {
-		return m, nil
-	}
-	return override(m, d), nil
+	f.override = kind != KindTable && !o.PredictedOnly
+	return f, nil
 }
 
-// measured lists the metrics that any sample holds.
-func (d *dataset) measured() []int {
-	var ms []int
-	for m := range metrics {
-		if slices.ContainsFunc(d.known, func(of [][]bool) bool { return slices.Contains(of[m], true) }) {
-			ms = append(ms, m)
+// core is one kind of model, in indices instead of names. answer fills the
+// estimates of co-locations of known workloads.
+type core interface {
+	kind() string
+	answer(class, metric int, rows [][]member, out [][]Estimate)
+}
+
+// fitted is what Fit and Load return: a core, what it was fitted on, and
+// whether that overrides what the core predicts.
+type fitted struct {
+	space
+	core
+	data        *dataset // nil where a file holds no measurements
+	override    bool
+	seed        uint64
+	fingerprint string // of the data
+}
+
+// Kind implements Model.
+func (f *fitted) Kind() string { return f.core.kind() }
+
+// Predict implements Model.
+func (f *fitted) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]Estimate {
+	return f.space.predict(class, metric, cs, func(c, m int, rows [][]member, out [][]Estimate) {
+		f.core.answer(c, m, rows, out)
+		if f.override {
+			table{f.data}.answer(c, m, rows, out)
 		}
-	}
-	return ms
+	})
 }
 
-// overridden is a model whose predictions give way to what was measured.
+// overridden is a model whose answers give way to the measurements of another
+// set of samples.
 type overridden struct {
 	Model
-	measured table
+	measured Model
 }
 
 // Override returns a model that answers like m, except where the samples hold
-// a measurement of the very cell: there it answers the measurement.
+// a measurement of the very cell: there it answers the measurement. Fit does
+// this with what it is given; Override serves measurements made since.
 func Override(m Model, samples []history.Sample) (Model, error) {
-	d, err := gather(samples, nil)
+	measured, err := Fit(KindTable, samples, Options{})
 	if err != nil {
 		return nil, err
 	}
-	return override(m, d), nil
-}
-
-func override(m Model, d *dataset) Model {
-	if o, ok := m.(overridden); ok {
-		m = o.Model
-	}
-	return overridden{m, table{d}}
+	return overridden{m, measured}, nil
 }
 
 // Predict implements Model.

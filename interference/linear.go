@@ -1,10 +1,6 @@
 package interference
 
 import (
-	"slices"
-
-	"github.com/cotenant/cotenant/cluster"
-	"github.com/cotenant/cotenant/history"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -56,7 +52,7 @@ func (d *dataset) ridge(class, metric, workload int) ([]float32, []residual) {
 			continue
 		}
 		for i, m := range r.members {
-			if m.workload == workload && r.obs[metric][i].repeats > 0 {
+			if m.workload == workload && r.obs[metric][i].measured {
 				xs = append(xs, linearFeatures(r.members, workload, len(d.workloads)))
 				ys = append(ys, r.obs[metric][i].value)
 				shared = append(shared, r.tasks() > 1)
@@ -114,59 +110,20 @@ func linearFeatures(ms []member, workload, n int) []float64 {
 	return x
 }
 
-func (*linear) Kind() string { return KindLinear }
+func (*linear) kind() string { return KindLinear }
 
-// Predict implements Model.
-func (l *linear) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]Estimate {
-	return l.predict(class, metric, cs, func(c, m int, rows [][]member, out [][]Estimate) {
-		for i, ms := range rows {
-			for j, t := range ms {
-				if !l.known[c][m][t.workload] {
-					continue
-				}
-				b := l.coef[c][m][t.workload]
-				v := float64(b[len(l.workloads)] - b[t.workload])
-				for _, o := range ms {
-					v += float64(b[o.workload]) * float64(o.count)
-				}
-				out[i][j] = l.noise[m].estimate(c*len(l.workloads)+t.workload, logRatio(v), 0)
+func (l *linear) answer(c, m int, rows [][]member, out [][]Estimate) {
+	for i, ms := range rows {
+		for j, t := range ms {
+			if !l.known[c][m][t.workload] {
+				continue
 			}
-		}
-	})
-}
-
-// predict does what all kinds share: names to indices, silence where a name
-// is unknown. answer fills the estimates of rows whose workloads are all
-// known by name.
-func (s *space) predict(class string, metric history.Metric, cs []cluster.Colocation,
-	answer func(class, metric int, rows [][]member, out [][]Estimate),
-) [][]Estimate {
-	out := make([][]Estimate, len(cs))
-	c, okClass := slices.BinarySearch(s.classes, class)
-	m := slices.Index(metrics, metric)
-	total := 0
-	for _, co := range cs {
-		total += len(co)
-	}
-	cells := make([]Estimate, total)
-	rows, outs := make([][]member, 0, len(cs)), make([][]Estimate, 0, len(cs))
-	for i, co := range cs {
-		n := 0
-		for _, k := range co {
-			if k > 0 {
-				n++
+			b := l.coef[c][m][t.workload]
+			v := float64(b[len(l.workloads)] - b[t.workload])
+			for _, o := range ms {
+				v += float64(b[o.workload]) * float64(o.count)
 			}
-		}
-		out[i], cells = cells[:n:n], cells[n:]
-		if !okClass || m < 0 {
-			continue
-		}
-		if ms, ok := s.members(co); ok {
-			rows, outs = append(rows, ms), append(outs, out[i])
+			out[i][j] = l.noise[m].estimate(c*len(l.workloads)+t.workload, logRatio(v), 0)
 		}
 	}
-	if len(rows) > 0 {
-		answer(c, m, rows, outs)
-	}
-	return out
 }

@@ -2,9 +2,8 @@ package interference
 
 import (
 	"math"
+	"slices"
 
-	"github.com/cotenant/cotenant/cluster"
-	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/internal/num"
 )
 
@@ -127,44 +126,41 @@ type neural struct {
 	members     []*network
 }
 
-func (*neural) Kind() string { return KindNeural }
+func (*neural) kind() string { return KindNeural }
 
 func (n *neural) outputs() int { return len(n.metrics) * len(n.workloads) }
 
 // predictBatch bounds the memory of Predict, and is large enough for gemm.
 const predictBatch = 256
 
-// Predict implements Model.
-func (n *neural) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]Estimate {
-	return n.predict(class, metric, cs, func(c, m int, rows [][]member, out [][]Estimate) {
-		k := indexOf(n.metrics, m)
-		if k < 0 {
-			return
+func (n *neural) answer(c, m int, rows [][]member, out [][]Estimate) {
+	k := slices.Index(n.metrics, m)
+	if k < 0 {
+		return
+	}
+	a := newActivations(min(predictBatch, len(rows)), n.encoder.width(), n.outputs())
+	ys := make([]num.Matrix, len(n.members))
+	for i := range ys {
+		ys[i] = num.New(a.x.Rows, n.outputs())
+	}
+	for from := 0; from < len(rows); from += predictBatch {
+		part := rows[from:min(from+predictBatch, len(rows))]
+		b := a.head(len(part))
+		for i, ms := range part {
+			n.encoder.encode(b.x.Row(i), c, ms)
 		}
-		a := newActivations(min(predictBatch, len(rows)), n.encoder.width(), n.outputs())
-		ys := make([]num.Matrix, len(n.members))
-		for i := range ys {
-			ys[i] = num.New(a.x.Rows, n.outputs())
+		for j, member := range n.members {
+			b.y = ys[j].Head(len(part))
+			member.forward(b)
 		}
-		for from := 0; from < len(rows); from += predictBatch {
-			part := rows[from:min(from+predictBatch, len(rows))]
-			b := a.head(len(part))
-			for i, ms := range part {
-				n.encoder.encode(b.x.Row(i), c, ms)
-			}
-			for j, member := range n.members {
-				b.y = ys[j].Head(len(part))
-				member.forward(b)
-			}
-			for i, ms := range part {
-				for j, t := range ms {
-					if n.known[c][m][t.workload] {
-						out[from+i][j] = n.estimate(c, k, t.workload, i, ys)
-					}
+		for i, ms := range part {
+			for j, t := range ms {
+				if n.known[c][m][t.workload] {
+					out[from+i][j] = n.estimate(c, k, t.workload, i, ys)
 				}
 			}
 		}
-	})
+	}
 }
 
 // estimate pools what the members say of one cell: row i of each of ys.
@@ -184,13 +180,4 @@ func (n *neural) estimate(class, k, workload, i int, ys []num.Matrix) Estimate {
 	p := float64(n.mean[class*n.outputs()+o]) + scale*mean
 	spread := scale * math.Sqrt(m2/float64(max(len(ys)-1, 1)))
 	return n.noise[k].estimate(class*len(n.workloads)+workload, p, spread)
-}
-
-func indexOf(xs []int, x int) int {
-	for i, v := range xs {
-		if v == x {
-			return i
-		}
-	}
-	return -1
 }

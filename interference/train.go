@@ -10,16 +10,23 @@ import (
 // How the networks are trained. Found on one measured table by splits of the
 // training part and not moved per data set.
 const (
-	ensemble   = 8
-	batchRows  = 64
-	trainSteps = 2500
-	warmSteps  = 50
-	learnRate  = 3e-3
-	decay      = 0.3
+	ensemble  = 8
+	batchRows = 64
+	warmSteps = 50
+	learnRate = 3e-3
 	// huber is where the loss turns from square to linear, in standard
 	// deviations of the output: a failed measurement must not bend the rest.
 	huber = 2
 )
+
+// steps grows with the data, and decay, a prior that the function is smooth,
+// gives way to it.
+func steps(rows int) int { return reportSteps * (min(2500+rows/2, 6000) / reportSteps) }
+
+func decay(rows int) float32 { return float32(0.3 * math.Sqrt(min(1, 1000/float64(rows)))) }
+
+// reportSteps is how often Progress hears of a member.
+const reportSteps = 50
 
 // lesson is a dataset as the networks see it, one row a co-location.
 type lesson struct {
@@ -33,16 +40,8 @@ func fitNeural(d *dataset, want []int, o Options) *neural {
 	n.standardise(d)
 	l := n.lesson(d, o.Seed)
 	n.members = make([]*network, ensemble)
-	tick := ticker(o.Progress, ensemble*trainSteps)
-	parallel := o.Parallel
-	if parallel == nil {
-		parallel = func(n int, f func(int)) {
-			for i := range n {
-				f(i)
-			}
-		}
-	}
-	parallel(ensemble, func(m int) {
+	tick := ticker(o.Progress, ensemble*steps(len(d.rows)))
+	o.parallel(ensemble, func(m int) {
 		n.members[m] = l.train(m, o.Seed, tick)
 	})
 	n.calibrate(d, l)
@@ -118,7 +117,7 @@ func (n *neural) eachCell(d *dataset, f func(row, at, output, member int, v floa
 	for r, row := range d.rows {
 		for k, m := range n.metrics {
 			for j, o := range row.obs[m] {
-				if o.repeats > 0 {
+				if o.measured {
 					out := k*len(n.workloads) + row.members[j].workload
 					f(r, row.class*n.outputs()+out, out, j, logRatio(o.value))
 				}
@@ -167,13 +166,13 @@ func (l lesson) train(member int, seed uint64, tick func(int)) *network {
 		}
 	}
 	rng := num.Rand(seed, 2, uint64(member))
-	adam := num.NewAdam(net.params(), decay)
+	adam := num.NewAdam(net.params(), decay(len(rows)))
 	size := min(batchRows, len(rows))
 	full := newActivations(size, l.x.Cols, l.y.Cols)
 	d1, d2 := num.New(size, hidden), num.New(size, hidden)
 	at := len(rows)
-	const report = 50
-	for step := range trainSteps {
+	total := steps(len(l.fold))
+	for step := range total {
 		if at+size > len(rows) {
 			rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 			at = 0
@@ -186,9 +185,9 @@ func (l lesson) train(member int, seed uint64, tick func(int)) *network {
 		net.forward(full)
 		l.lossGradient(full.y, batch)
 		net.backward(full, d1, d2)
-		adam.Step(num.Cosine(learnRate, step, trainSteps, warmSteps))
-		if (step+1)%report == 0 {
-			tick(report)
+		adam.Step(num.Cosine(learnRate, step, total, warmSteps))
+		if (step+1)%reportSteps == 0 {
+			tick(reportSteps)
 		}
 	}
 	return net

@@ -1,0 +1,309 @@
+package interference
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+const (
+	fileFormat  = "cotenant-interference-model"
+	fileVersion = 1
+)
+
+// MaxFileSize is what a model file should stay below, in bytes, so that a
+// Kubernetes ConfigMap (1 MiB with its base64) holds it.
+const MaxFileSize = 700_000
+
+// Save writes a model that Fit or Load returned. The same model gives the
+// same bytes. With what was measured inside, a file grows by about 5 bytes a
+// cell and metric; Options.PredictedOnly leaves that out of linear and neural.
+func Save(w io.Writer, m Model) error {
+	f, ok := m.(*fitted)
+	if !ok {
+		return fmt.Errorf("cannot save a %s model made by Override: fit again on all samples", m.Kind())
+	}
+	metadata := map[string]string{
+		"format": fileFormat, "format_version": strconv.Itoa(fileVersion),
+		"encoder_version": strconv.Itoa(encoderVersion), "kind": f.Kind(),
+		"features":       "sqrt(tasks) by workload, log(1 + tasks), class one-hot if there are several",
+		"output":         "log(value / alone) by metric and workload",
+		"classes":        list(f.classes),
+		"workloads":      list(f.workloads),
+		"seed":           strconv.FormatUint(f.seed, 10),
+		"samples_sha256": f.fingerprint,
+		"override":       strconv.FormatBool(f.override),
+	}
+	var t tensorWriter
+	var known []int
+	for _, class := range f.known {
+		for _, metric := range class {
+			for _, k := range metric {
+				v := 0
+				if k {
+					v = 1
+				}
+				known = append(known, v)
+			}
+		}
+	}
+	t.small("known", known, len(f.classes), len(metrics), len(f.workloads))
+	if f.override || f.Kind() == KindTable || f.Kind() == KindForest {
+		f.data.put(&t)
+	}
+	switch c := f.core.(type) {
+	case *linear:
+		c.put(&t)
+	case *neural:
+		metadata["members"] = strconv.Itoa(len(c.members))
+		metadata["metrics"] = list(c.metricNames())
+		c.put(&t)
+	}
+	return t.writeTo(w, metadata)
+}
+
+func list(names []string) string {
+	text, err := json.Marshal(names)
+	must(err)
+	return string(text)
+}
+
+// supported refuses files of a version that this program does not know yet.
+func supported(field string, metadata map[string]string, newest int) error {
+	v, err := strconv.Atoi(metadata[field])
+	switch {
+	case err != nil || v < 1:
+		return fmt.Errorf("%s %q is not a version; the file is damaged: copy it again or fit again", field, metadata[field])
+	case v > newest:
+		return fmt.Errorf("%s %d is newer than %d, the newest that this program reads; upgrade it, or fit again", field, v, newest)
+	}
+	return nil
+}
+
+// Load reads what Save wrote. Any other file, a damaged one and one by a newer
+// program are errors that say so and what to do.
+func Load(r io.Reader) (Model, error) {
+	t, file, err := readTensors(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := supported("encoder_version", t.metadata, encoderVersion); err != nil {
+		return nil, err
+	}
+	if err := t.checkSum(file); err != nil {
+		return nil, err
+	}
+	f := &fitted{fingerprint: t.metadata["samples_sha256"]}
+	if f.seed, err = strconv.ParseUint(t.metadata["seed"], 10, 64); err != nil {
+		return nil, fmt.Errorf("seed %q: %w", t.metadata["seed"], err)
+	}
+	if f.override, err = strconv.ParseBool(t.metadata["override"]); err != nil {
+		return nil, fmt.Errorf("override %q is neither true nor false", t.metadata["override"])
+	}
+	if f.space, err = loadSpace(t); err != nil {
+		return nil, err
+	}
+	kind := t.metadata["kind"]
+	if f.override || kind == KindTable || kind == KindForest {
+		if f.data, err = loadDataset(t, f.space); err != nil {
+			return nil, err
+		}
+	}
+	switch kind {
+	case KindTable:
+		f.core = table{f.data}
+	case KindForest:
+		f.core = fitForest(f.data, Options{Seed: f.seed})
+	case KindLinear:
+		f.core, err = loadLinear(t, f.space)
+	case KindNeural:
+		f.core, err = loadNeural(t, f.space)
+	default:
+		err = fmt.Errorf("kind %q is none of %v", kind, Kinds())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name := range t.tensors {
+		if !t.used[name] {
+			return nil, fmt.Errorf("tensor %q is none that a %s model has; fit again", name, kind)
+		}
+	}
+	return f, nil
+}
+
+func loadSpace(t *tensorReader) (space, error) {
+	names := func(field string) ([]string, error) {
+		var out []string
+		if err := json.Unmarshal([]byte(t.metadata[field]), &out); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", field, t.metadata[field], err)
+		}
+		for i := 1; i < len(out); i++ {
+			if out[i] <= out[i-1] {
+				return nil, fmt.Errorf("%s: %q after %q; they must be sorted and differ", field, out[i], out[i-1])
+			}
+		}
+		if len(out) == 0 || len(out) >= 1<<16 {
+			return nil, fmt.Errorf("%s: %d names", field, len(out))
+		}
+		return out, nil
+	}
+	classes, err := names("classes")
+	if err != nil {
+		return space{}, err
+	}
+	workloads, err := names("workloads")
+	if err != nil {
+		return space{}, err
+	}
+	known, err := t.small("known", len(classes), len(metrics), len(workloads))
+	if err != nil {
+		return space{}, err
+	}
+	s := newSpace(classes, workloads)
+	for c := range s.known {
+		for m := range s.known[c] {
+			for w := range s.known[c][m] {
+				s.known[c][m][w] = known[0] != 0
+				known = known[1:]
+			}
+		}
+	}
+	return s, nil
+}
+
+// put writes the measurements: per row its class and number of members; per
+// member its workload and count; per metric a value (NaN: not measured) and,
+// where any is not 0, a standard deviation for each member.
+func (d *dataset) put(t *tensorWriter) {
+	var class, size, workload, count []int
+	for _, r := range d.rows {
+		class, size = append(class, r.class), append(size, len(r.members))
+		for _, m := range r.members {
+			workload, count = append(workload, m.workload), append(count, m.count)
+		}
+	}
+	t.small("measured.class", class, len(class))
+	t.small("measured.members", size, len(size))
+	t.small("measured.workload", workload, len(workload))
+	t.small("measured.count", count, len(count))
+	for _, m := range d.measured() {
+		values, stds := make([]float32, 0, len(count)), make([]float32, 0, len(count))
+		spread := false
+		for _, r := range d.rows {
+			for i := range r.members {
+				v, std := float32(math.NaN()), float32(0)
+				if r.obs[m] != nil && r.obs[m][i].measured {
+					v, std = float32(r.obs[m][i].value), float32(r.obs[m][i].std)
+				}
+				spread = spread || std != 0
+				values, stds = append(values, v), append(stds, std)
+			}
+		}
+		t.floats("measured."+string(metrics[m])+".value", values, len(values))
+		if spread {
+			t.floats("measured."+string(metrics[m])+".std", stds, len(stds))
+		}
+	}
+}
+
+// fingerprint is the SHA-256 of the measurements as a file holds them, with
+// the names.
+func (d *dataset) fingerprint() string {
+	var t tensorWriter
+	d.put(&t)
+	h := sha256.New()
+	io.WriteString(h, list(d.classes)+list(d.workloads)) // a hash never fails to write
+	h.Write(t.data)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func loadDataset(t *tensorReader, s space) (*dataset, error) {
+	d := &dataset{space: s, index: make([]map[string]int, len(s.classes))}
+	for c := range d.index {
+		d.index[c] = map[string]int{}
+	}
+	rows, n := t.length("measured.class"), t.length("measured.workload")
+	class, err := t.small("measured.class", rows)
+	if err != nil {
+		return nil, err
+	}
+	size, err := t.small("measured.members", rows)
+	if err != nil {
+		return nil, err
+	}
+	workload, err := t.small("measured.workload", n)
+	if err != nil {
+		return nil, err
+	}
+	count, err := t.small("measured.count", n)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	for r := range rows {
+		bad := func(what string) error { return fmt.Errorf("measured co-location %d: %s; fit again", r, what) }
+		if class[r] >= len(s.classes) || size[r] == 0 || at+size[r] > n {
+			return nil, bad(fmt.Sprintf("class %d, %d members", class[r], size[r]))
+		}
+		ms := make([]member, size[r])
+		for i := range ms {
+			ms[i] = member{workload[at+i], count[at+i]}
+			if ms[i].workload >= len(s.workloads) || ms[i].count == 0 || ms[i].count > maxCount || i > 0 && ms[i].workload <= ms[i-1].workload {
+				return nil, bad(fmt.Sprintf("%d tasks of workload %d", ms[i].count, ms[i].workload))
+			}
+		}
+		at += size[r]
+		if d.row(class[r], ms) != r {
+			return nil, bad("is there twice")
+		}
+	}
+	if at != n {
+		return nil, fmt.Errorf("measured co-locations have %d members, the file %d; fit again", at, n)
+	}
+	return d, d.loadValues(t, n)
+}
+
+func (d *dataset) loadValues(t *tensorReader, n int) error {
+	for m, name := range metrics {
+		field := "measured." + string(name) + "."
+		if !d.knows(m) {
+			continue
+		}
+		values, err := t.floats(field+"value", true, n)
+		if err != nil {
+			return err
+		}
+		stds := make([]float32, n)
+		if _, ok := t.tensors[field+"std"]; ok {
+			if stds, err = t.floats(field+"std", false, n); err != nil {
+				return err
+			}
+		}
+		at := 0
+		for r := range d.rows {
+			row := &d.rows[r]
+			obs := make([]observation, len(row.members))
+			any := false
+			for i, mem := range row.members {
+				v, std := float64(values[at+i]), float64(stds[at+i])
+				if math.IsNaN(v) {
+					continue
+				}
+				if v < 0 || std < 0 || !d.known[row.class][m][mem.workload] {
+					return fmt.Errorf("measured %s %d: %g +- %g of workload %q; fit again", name, at+i, v, std, d.workloads[mem.workload])
+				}
+				obs[i], any = observation{v, std, true}, true
+			}
+			at += len(row.members)
+			if any {
+				row.obs[m] = obs
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package interference
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/internal/num"
+)
+
+func (n noise) put(t *tensorWriter, name string) {
+	t.floats(name+".alpha", n.alpha, len(n.alpha))
+	t.floats(name+".slope", []float32{n.slope}, 1)
+}
+
+func loadNoise(t *tensorReader, name string, groups int) (noise, error) {
+	alpha, err := t.floats(name+".alpha", false, groups)
+	if err != nil {
+		return noise{}, err
+	}
+	slope, err := t.floats(name+".slope", false, 1)
+	if err != nil {
+		return noise{}, err
+	}
+	return noise{alpha, slope[0]}, nil
+}
+
+// put writes, by metric, the coefficients (class, workload asked about,
+// workload beside it, the constant last); zeros where nothing is known.
+func (l *linear) put(t *tensorWriter) {
+	n := len(l.workloads)
+	for m, name := range metrics {
+		var all []float32
+		any := false
+		for c := range l.classes {
+			for w := range l.workloads {
+				b := make([]float32, n+1)
+				if l.known[c][m][w] {
+					b, any = l.coef[c][m][w], true
+				}
+				all = append(all, b...)
+			}
+		}
+		if any {
+			t.floats("linear."+string(name), all, len(l.classes), n, n+1)
+			l.noise[m].put(t, "noise."+string(name))
+		}
+	}
+}
+
+func loadLinear(t *tensorReader, s space) (*linear, error) {
+	l := &linear{space: s, coef: make([][][][]float32, len(s.classes)), noise: make([]noise, len(metrics))}
+	for c := range l.coef {
+		l.coef[c] = make([][][]float32, len(metrics))
+	}
+	n := len(s.workloads)
+	for m, name := range metrics {
+		if !s.knows(m) {
+			continue
+		}
+		all, err := t.floats("linear."+string(name), false, len(s.classes), n, n+1)
+		if err != nil {
+			return nil, err
+		}
+		if l.noise[m], err = loadNoise(t, "noise."+string(name), len(s.classes)*n); err != nil {
+			return nil, err
+		}
+		for c := range s.classes {
+			l.coef[c][m] = make([][]float32, n)
+			for w := range n {
+				l.coef[c][m][w], all = all[:n+1], all[n+1:]
+			}
+		}
+	}
+	return l, nil
+}
+
+func (n *neural) metricNames() []string {
+	var names []string
+	for _, m := range n.metrics {
+		names = append(names, string(metrics[m]))
+	}
+	return names
+}
+
+// layers of a member by the names that a file gives them; skip has no bias.
+func (n *network) layers() []namedLayer {
+	return []namedLayer{{"in", n.in}, {"mid", n.mid}, {"out", n.out}, {"skip", n.skip}}
+}
+
+type namedLayer struct {
+	name  string
+	layer *num.Linear
+}
+
+func (n *neural) put(t *tensorWriter) {
+	t.floats("encoder.mean", n.encoder.mean, len(n.encoder.mean))
+	t.floats("encoder.scale", n.encoder.scale, len(n.encoder.scale))
+	t.floats("output.mean", n.mean, len(n.classes), n.outputs())
+	t.floats("output.scale", n.scale, len(n.classes), n.outputs())
+	for k, m := range n.metrics {
+		n.noise[k].put(t, "noise."+string(metrics[m]))
+	}
+	for i, member := range n.members {
+		for _, l := range member.layers() {
+			name := fmt.Sprintf("member.%d.%s", i, l.name)
+			w := l.layer.W.Value
+			t.floats(name+".weight", w.Data, w.Rows, w.Cols)
+			if l.name != "skip" {
+				t.floats(name+".bias", l.layer.B.Value.Data, w.Cols)
+			}
+		}
+	}
+}
+
+func loadNeural(t *tensorReader, s space) (*neural, error) {
+	n := &neural{space: s, encoder: encoder{workloads: len(s.workloads), classes: len(s.classes)}}
+	var names []string
+	if err := json.Unmarshal([]byte(t.metadata["metrics"]), &names); err != nil {
+		return nil, fmt.Errorf("metrics %q: %w", t.metadata["metrics"], err)
+	}
+	for _, name := range names {
+		m := slices.Index(metrics, history.Metric(name))
+		if m < 0 || slices.Contains(n.metrics, m) {
+			return nil, fmt.Errorf("metrics: %q is none of %v, or there twice", name, metrics)
+		}
+		n.metrics = append(n.metrics, m)
+	}
+	var err error
+	if n.encoder.mean, err = t.floats("encoder.mean", false, n.encoder.width()); err != nil {
+		return nil, err
+	}
+	if n.encoder.scale, err = t.floats("encoder.scale", false, n.encoder.width()); err != nil {
+		return nil, err
+	}
+	if n.mean, err = t.floats("output.mean", false, len(s.classes), n.outputs()); err != nil {
+		return nil, err
+	}
+	if n.scale, err = t.floats("output.scale", false, len(s.classes), n.outputs()); err != nil {
+		return nil, err
+	}
+	for _, m := range n.metrics {
+		of, err := loadNoise(t, "noise."+string(metrics[m]), len(s.classes)*len(s.workloads))
+		if err != nil {
+			return nil, err
+		}
+		n.noise = append(n.noise, of)
+	}
+	members, err := strconv.Atoi(t.metadata["members"])
+	if err != nil || members < 1 || members > len(t.tensors) {
+		return nil, fmt.Errorf("members %q is no number of networks that the file can hold", t.metadata["members"])
+	}
+	for i := range members {
+		member, err := loadNetwork(t, fmt.Sprintf("member.%d.", i), n.encoder.width(), n.outputs())
+		if err != nil {
+			return nil, err
+		}
+		n.members = append(n.members, member)
+	}
+	return n, nil
+}
+
+func loadNetwork(t *tensorReader, prefix string, features, outputs int) (*network, error) {
+	n := &network{in: &num.Linear{}, mid: &num.Linear{}, out: &num.Linear{}, skip: &num.Linear{}}
+	shapes := [][2]int{{features, hidden}, {hidden, hidden}, {hidden, outputs}, {features, outputs}}
+	for i, l := range n.layers() {
+		in, out := shapes[i][0], shapes[i][1]
+		data, err := t.floats(prefix+l.name+".weight", false, in, out)
+		if err != nil {
+			return nil, err
+		}
+		l.layer.W.Value = num.Matrix{Rows: in, Cols: out, Data: data}
+		if l.name == "skip" {
+			continue
+		}
+		if data, err = t.floats(prefix+l.name+".bias", false, out); err != nil {
+			return nil, err
+		}
+		l.layer.B.Value = num.Matrix{Rows: 1, Cols: out, Data: data}
+	}
+	return n, nil
+}
