@@ -115,6 +115,8 @@ func findCgroups(mountinfo, own []byte) (*Cgroups, error) {
 	return nil, errors.New("cgroup: neither version 1 (cpu and memory) nor version 2 is mounted; limits can't be set here")
 }
 
+const remedy = "start under systemd-run --user --scope -p Delegate=yes, or as root"
+
 // delegate turns the controllers on for groups below ours. A group with
 // processes can't do that, so ours first move into a leaf.
 func (c *Cgroups) delegate(pid int) error {
@@ -124,7 +126,7 @@ func (c *Cgroups) delegate(pid int) error {
 	}
 	for _, name := range []string{"cpu", "memory"} {
 		if !bytes.Contains(append([]byte(" "), bytes.ReplaceAll(have, []byte("\n"), []byte(" "))...), []byte(" "+name+" ")) {
-			return fmt.Errorf("cgroup: %s offers no %s controller (it has %q); limits can't be set here; start under systemd-run --user --scope -p Delegate=yes, or as root", c.cpu, name, strings.TrimSpace(string(have)))
+			return fmt.Errorf("cgroup: %s offers no %s controller (it has %q); limits can't be set here; %s", c.cpu, name, strings.TrimSpace(string(have)), remedy)
 		}
 	}
 	control := filepath.Join(c.cpu, "cgroup.subtree_control")
@@ -132,7 +134,7 @@ func (c *Cgroups) delegate(pid int) error {
 	if err := enable(); err == nil {
 		return nil
 	} else if !errors.Is(err, syscall.EBUSY) {
-		return fmt.Errorf("cgroup: turning on cpu and memory: %w", err)
+		return fmt.Errorf("cgroup: turning on cpu and memory: %w; %s", err, remedy)
 	}
 	c.moved = filepath.Join(c.cpu, fmt.Sprintf("cotenant-%d-self", pid))
 	if err := os.Mkdir(c.moved, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -142,7 +144,7 @@ func (c *Cgroups) delegate(pid int) error {
 		return fmt.Errorf("cgroup: moving into a leaf: %w", err)
 	}
 	if err := enable(); err != nil {
-		return fmt.Errorf("cgroup: turning on cpu and memory (other processes are in %s): %w", c.cpu, err)
+		return fmt.Errorf("cgroup: turning on cpu and memory, with other processes in %s: %w; %s", c.cpu, err, remedy)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,6 +41,22 @@ type launch struct {
 // no instruction of the command runs outside its limits.
 const joinScript = `n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; n=$((n-1)); done; exec "$@"`
 
+// servers is where Debian puts them; the PATH of ordinary users lacks it.
+const servers = "/usr/sbin:/sbin"
+
+func lookProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil || strings.Contains(name, "/") {
+		return path, err
+	}
+	for dir := range strings.SplitSeq(servers, ":") {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", err
+}
+
 func (k *keeper) start(l launch) (*process, error) {
 	argv := l.argv
 	if l.user != "" && os.Getuid() == 0 {
@@ -50,9 +67,13 @@ func (k *keeper) start(l launch) (*process, error) {
 		args = append(args, l.cgroup.Dirs...)
 		argv = append(args, argv...)
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
+	program, err := lookProgram(argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.what, err)
+	}
+	cmd := exec.Command(program, argv[1:]...)
 	cmd.Dir = l.dir
-	cmd.Env = append(os.Environ(), l.env...)
+	cmd.Env = append(append(os.Environ(), "PATH="+os.Getenv("PATH")+":"+servers), l.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()
 	if err != nil {

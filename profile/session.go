@@ -59,7 +59,7 @@ func (s *Suite) Check(names []string) error {
 		for _, n := range w.Needs {
 			what, found := n.Program, true
 			if n.Program != "" {
-				_, err := exec.LookPath(n.Program)
+				_, err := lookProgram(n.Program)
 				found = err == nil || executable(n.Program)
 			}
 			if n.Python != "" {

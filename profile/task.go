@@ -320,10 +320,22 @@ func (s *Session) stop(tasks []*task) error {
 					s.keeper.tell("-dir %s", d)
 				}
 			}
-			return errors.Join(err, os.RemoveAll(t.dir))
+			return errors.Join(err, removeDir(t.dir))
 		})
 	}
 	return g.Wait()
+}
+
+// removeDir removes a folder, for a second against processes that still write
+// into it: outside cgroups, a server's own children may end a little later.
+func removeDir(path string) error {
+	for end := time.Now().Add(time.Second); ; {
+		err := os.RemoveAll(path)
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // makeDir makes a folder that belongs to the user, where we are root.

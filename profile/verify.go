@@ -97,7 +97,8 @@ func studentT95(df int) float64 {
 	}
 	const z = 1.959964
 	v := float64(df)
-	return z + (z*z*z+z)/(4*v) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*v*v)
+	z3, z5, z7 := math.Pow(z, 3), math.Pow(z, 5), math.Pow(z, 7)
+	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z7+19*z5+17*z3-15*z)/(384*v*v*v)
 }
 
 // Allowed is the number of cells that may lie outside their 95 % interval by

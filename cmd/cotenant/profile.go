@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,13 +138,10 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	if err := os.MkdirAll(session.Cache, 0o755); err != nil {
 		return err
 	}
-	if session.Work, err = os.MkdirTemp(work, "run-"); err != nil {
+	if session.Work, err = runDir(work); err != nil {
 		return err
 	}
 	defer os.RemoveAll(session.Work)
-	if err := os.Chmod(session.Work, 0o755); err != nil {
-		return err
-	}
 	if f.verify > 0 {
 		checks, err := session.Verify(ctx, f.verify, f.seed)
 		if err != nil {
@@ -151,6 +150,9 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 		return f.printChecks(cmd.OutOrStdout(), checks)
 	}
 	err = session.Run(ctx, profile.Plan(colocations, measure, f.seed))
+	if bar != nil {
+		bar.end()
+	}
 	switch {
 	case errors.Is(err, profile.ErrPaused):
 		fmt.Fprintln(errs, err)
@@ -179,6 +181,25 @@ func (f *profileFlags) workDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// runDir makes the folder of this run's tasks, and removes those of runs that
+// were killed.
+func runDir(work string) (string, error) {
+	old, err := filepath.Glob(filepath.Join(work, "run-*"))
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range old {
+		id, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "run-"))
+		if err == nil && (id == os.Getpid() || syscall.Kill(id, 0) == syscall.ESRCH) {
+			if err := os.RemoveAll(dir); err != nil {
+				return "", err
+			}
+		}
+	}
+	dir := filepath.Join(work, fmt.Sprintf("run-%d", os.Getpid()))
 	return dir, os.MkdirAll(dir, 0o755)
 }
 

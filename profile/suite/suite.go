@@ -31,3 +31,12 @@ func Unpack(dir string) (string, error) {
 	}
 	return filepath.Join(dir, "suite.yaml"), nil
 }
+
+// Text is suite.yaml as it ships.
+func Text() []byte {
+	text, err := files.ReadFile("suite.yaml")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return text
+}
