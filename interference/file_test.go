@@ -90,7 +90,7 @@ func abs(v float64) float64 { return max(v, -v) }
 func TestModelsSurviveAFile(t *testing.T) {
 	for _, kind := range Kinds() {
 		for _, only := range []bool{false, true} {
-			m, err := Fit(kind, someSamples("a", "b"), Options{Seed: 3, PredictedOnly: only})
+			m, err := Fit(kind, someSamples("a", "b"), Options{Seed: 3, PredictedOnly: only, Steps: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func reseal(file []byte) []byte {
 
 func FuzzLoad(f *testing.F) {
 	for _, kind := range Kinds() {
-		m, err := Fit(kind, someSamples()[:40], Options{})
+		m, err := Fit(kind, someSamples()[:40], Options{Steps: 20})
 		if err != nil {
 			f.Fatal(err)
 		}

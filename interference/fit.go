@@ -28,6 +28,9 @@ type Options struct {
 	// Metrics to learn; all that the samples hold when empty. Each costs its own
 	// training.
 	Metrics []history.Metric
+	// Steps of training for each network of a neural model; 0 chooses by the
+	// number of co-locations. Fewer are quicker and less accurate.
+	Steps int
 	// PredictedOnly turns off the default that what was measured overrides what
 	// is predicted (see Override).
 	PredictedOnly bool

@@ -80,37 +80,44 @@ func (n *network) params() []*num.Param {
 	return append(append(ps, n.out.Params()...), &n.skip.W)
 }
 
-// activations of one batch; h are before and s after the nonlinearity.
-type activations struct{ x, h1, s1, h2, s2, y num.Matrix }
+// activations of one batch: x in, h and g after the hidden layers, y out. The
+// slopes of the nonlinearities are kept for going backwards; without rows,
+// they are not.
+type activations struct{ x, h, dh, g, dg, y num.Matrix }
 
-func newActivations(batch, features, outputs int) *activations {
-	return &activations{
-		x: num.New(batch, features), h1: num.New(batch, hidden), s1: num.New(batch, hidden),
-		h2: num.New(batch, hidden), s2: num.New(batch, hidden), y: num.New(batch, outputs),
+func newActivations(batch, features, outputs int, backwards bool) *activations {
+	a := &activations{
+		x: num.New(batch, features), h: num.New(batch, hidden), g: num.New(batch, hidden), y: num.New(batch, outputs),
 	}
+	if backwards {
+		a.dh, a.dg = num.New(batch, hidden), num.New(batch, hidden)
+	}
+	return a
 }
 
+// head is the first n rows, forwards only.
 func (a *activations) head(n int) *activations {
-	return &activations{a.x.Head(n), a.h1.Head(n), a.s1.Head(n), a.h2.Head(n), a.s2.Head(n), a.y.Head(n)}
+	return &activations{x: a.x.Head(n), h: a.h.Head(n), g: a.g.Head(n), y: a.y.Head(n)}
 }
 
 func (n *network) forward(a *activations) {
-	n.in.Forward(a.h1, a.x)
-	num.SiLU(a.s1, a.h1)
-	n.mid.Forward(a.h2, a.s1)
-	num.SiLU(a.s2, a.h2)
-	n.out.Forward(a.y, a.s2)
+	n.in.Forward(a.h, a.x)
+	num.SiLU(a.h, a.dh, a.h)
+	n.mid.Forward(a.g, a.h)
+	num.SiLU(a.g, a.dg, a.g)
+	n.out.Forward(a.y, a.g)
 	n.skip.Add(a.y, a.x)
 }
 
-// backward takes the gradient of the loss in a.y and overwrites a.h1 and a.h2.
-func (n *network) backward(a *activations, d1, d2 num.Matrix) {
+// backward takes the gradient of the loss in a.y, adds to the gradients of the
+// parameters, and uses d as scratch.
+func (n *network) backward(a *activations, d [2]num.Matrix) {
 	n.skip.Backward(num.Matrix{}, a.y, a.x)
-	n.out.Backward(d2, a.y, a.s2)
-	num.SiLUBackward(d2, d2, a.h2)
-	n.mid.Backward(d1, d2, a.s1)
-	num.SiLUBackward(d1, d1, a.h1)
-	n.in.Backward(num.Matrix{}, d1, a.x)
+	n.out.Backward(d[0], a.y, a.g)
+	num.Scale(d[0], a.dg)
+	n.mid.Backward(d[1], d[0], a.h)
+	num.Scale(d[1], a.dh)
+	n.in.Backward(num.Matrix{}, d[1], a.x)
 }
 
 // neural is an ensemble of networks. Each was trained without one fold of the
@@ -138,7 +145,7 @@ func (n *neural) answer(c, m int, rows [][]member, out [][]Estimate) {
 	if k < 0 {
 		return
 	}
-	a := newActivations(min(predictBatch, len(rows)), n.encoder.width(), n.outputs())
+	a := newActivations(min(predictBatch, len(rows)), n.encoder.width(), n.outputs(), false)
 	ys := make([]num.Matrix, len(n.members))
 	for i := range ys {
 		ys[i] = num.New(a.x.Rows, n.outputs())

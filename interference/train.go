@@ -19,9 +19,9 @@ const (
 	huber = 2
 )
 
-// steps grows with the data, and decay, a prior that the function is smooth,
-// gives way to it.
-func steps(rows int) int { return reportSteps * (min(2500+rows/2, 6000) / reportSteps) }
+// defaultSteps grows with the data, and decay, a prior that the function is
+// smooth, gives way to it.
+func defaultSteps(rows int) int { return min(2500+rows/2, 6000) }
 
 func decay(rows int) float32 { return float32(0.3 * math.Sqrt(min(1, 1000/float64(rows)))) }
 
@@ -40,9 +40,13 @@ func fitNeural(d *dataset, want []int, o Options) *neural {
 	n.standardise(d)
 	l := n.lesson(d, o.Seed)
 	n.members = make([]*network, ensemble)
-	tick := ticker(o.Progress, ensemble*steps(len(d.rows)))
+	steps := o.Steps
+	if steps <= 0 {
+		steps = defaultSteps(len(d.rows))
+	}
+	tick := ticker(o.Progress, ensemble*(steps/reportSteps))
 	o.parallel(ensemble, func(m int) {
-		n.members[m] = l.train(m, o.Seed, tick)
+		n.members[m] = l.train(m, steps, o.Seed, tick)
 	})
 	n.calibrate(d, l)
 	return n
@@ -157,7 +161,7 @@ func (n *neural) lesson(d *dataset, seed uint64) lesson {
 }
 
 // train fits one member on every fold but its own.
-func (l lesson) train(member int, seed uint64, tick func(int)) *network {
+func (l lesson) train(member, steps int, seed uint64, tick func(int)) *network {
 	net := newNetwork(l.x.Cols, l.y.Cols, seed, member)
 	var rows []int
 	for r, f := range l.fold {
@@ -168,11 +172,10 @@ func (l lesson) train(member int, seed uint64, tick func(int)) *network {
 	rng := num.Rand(seed, 2, uint64(member))
 	adam := num.NewAdam(net.params(), decay(len(rows)))
 	size := min(batchRows, len(rows))
-	full := newActivations(size, l.x.Cols, l.y.Cols)
-	d1, d2 := num.New(size, hidden), num.New(size, hidden)
+	full := newActivations(size, l.x.Cols, l.y.Cols, true)
+	scratch := [2]num.Matrix{num.New(size, hidden), num.New(size, hidden)}
 	at := len(rows)
-	total := steps(len(l.fold))
-	for step := range total {
+	for step := range steps {
 		if at+size > len(rows) {
 			rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 			at = 0
@@ -184,10 +187,10 @@ func (l lesson) train(member int, seed uint64, tick func(int)) *network {
 		}
 		net.forward(full)
 		l.lossGradient(full.y, batch)
-		net.backward(full, d1, d2)
-		adam.Step(num.Cosine(learnRate, step, total, warmSteps))
+		net.backward(full, scratch)
+		adam.Step(num.Cosine(learnRate, step, steps, warmSteps))
 		if (step+1)%reportSteps == 0 {
-			tick(reportSteps)
+			tick(1)
 		}
 	}
 	return net
@@ -217,7 +220,7 @@ func (l lesson) lossGradient(y num.Matrix, batch []int) {
 func (n *neural) calibrate(d *dataset, l lesson) {
 	ys := make([]num.Matrix, ensemble)
 	for m, net := range n.members {
-		a := newActivations(len(l.fold), l.x.Cols, l.y.Cols)
+		a := newActivations(len(l.fold), l.x.Cols, l.y.Cols, false)
 		a.x = l.x
 		net.forward(a)
 		ys[m] = a.y

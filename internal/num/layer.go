@@ -69,20 +69,29 @@ func (l *Linear) Backward(dx, dy, x Matrix) {
 }
 
 // SiLU computes y = x sigmoid(x) element by element (Elfwing et al., Sigmoid-
-// weighted linear units, 2018). y may be x.
-func SiLU(y, x Matrix) {
+// weighted linear units, 2018) and, unless slope has no rows, the derivative
+// of y by x, with which Scale goes backwards. y may be x.
+func SiLU(y, slope, x Matrix) {
 	out := y.Data[:len(x.Data)]
+	if slope.Rows == 0 {
+		for i, v := range x.Data {
+			out[i] = v / (1 + Exp(-v))
+		}
+		return
+	}
+	d := slope.Data[:len(x.Data)]
 	for i, v := range x.Data {
-		out[i] = v / (1 + Exp(-v))
+		s := 1 / (1 + Exp(-v))
+		out[i] = v * s
+		d[i] = s * (1 + v*(1-s))
 	}
 }
 
-// SiLUBackward writes the gradient by x, given dy and x. dx may be dy.
-func SiLUBackward(dx, dy, x Matrix) {
-	out, dys := dx.Data[:len(x.Data)], dy.Data[:len(x.Data)]
-	for i, v := range x.Data {
-		s := 1 / (1 + Exp(-v))
-		out[i] = dys[i] * s * (1 + v*(1-s))
+// Scale multiplies dy by slope element by element.
+func Scale(dy, slope Matrix) {
+	s := slope.Data[:len(dy.Data)]
+	for i := range dy.Data {
+		dy.Data[i] *= s[i]
 	}
 }
 

@@ -23,16 +23,17 @@ func random(rows, cols int, seed uint64) num.Matrix {
 // skip, with the loss sum(y * c).
 type net struct{ a, b, skip *num.Linear }
 
-func (n net) loss(x, c num.Matrix) (loss float64, h, s, y num.Matrix) {
-	h, s, y = num.New(x.Rows, n.a.W.Value.Cols), num.New(x.Rows, n.a.W.Value.Cols), num.New(x.Rows, c.Cols)
+func (n net) loss(x, c num.Matrix) (loss float64, d, s, y num.Matrix) {
+	h := num.New(x.Rows, n.a.W.Value.Cols)
+	d, s, y = num.New(x.Rows, n.a.W.Value.Cols), num.New(x.Rows, n.a.W.Value.Cols), num.New(x.Rows, c.Cols)
 	n.a.Forward(h, x)
-	num.SiLU(s, h)
+	num.SiLU(s, d, h)
 	n.b.Forward(y, s)
 	n.skip.Add(y, x)
 	for i, v := range y.Data {
 		loss += float64(v) * float64(c.Data[i])
 	}
-	return loss, h, s, y
+	return loss, d, s, y
 }
 
 func (n net) params() []*num.Param {
@@ -46,10 +47,10 @@ func TestGradientsAgreeWithFiniteDifferences(t *testing.T) {
 		n := net{num.NewLinear(in, hidden, rng), num.NewLinear(hidden, out, rng), num.NewLinear(in, out, rng)}
 		x, c := random(batch, in, rng.Uint64()), random(batch, out, rng.Uint64())
 
-		_, h, s, _ := n.loss(x, c)
+		_, d, s, _ := n.loss(x, c)
 		ds, dx, dskip := num.New(batch, hidden), num.New(batch, in), num.New(batch, in)
 		n.b.Backward(ds, c, s)
-		num.SiLUBackward(ds, ds, h)
+		num.Scale(ds, d)
 		n.a.Backward(dx, ds, x)
 		n.skip.Backward(dskip, c, x)
 		for i := range dx.Data {
@@ -191,14 +192,14 @@ func BenchmarkStep(b *testing.B) {
 	rng := num.Rand(1)
 	n := net{num.NewLinear(8, 64, rng), num.NewLinear(64, 64, rng), num.NewLinear(8, 64, rng)}
 	x, c := random(64, 8, 1), random(64, 64, 2)
-	h, s, y, ds := num.New(64, 64), num.New(64, 64), num.New(64, 64), num.New(64, 64)
+	h, d, s, y, ds := num.New(64, 64), num.New(64, 64), num.New(64, 64), num.New(64, 64), num.New(64, 64)
 	adam := num.NewAdam(n.params(), .1)
 	for b.Loop() {
 		n.a.Forward(h, x)
-		num.SiLU(s, h)
+		num.SiLU(s, d, h)
 		n.b.Forward(y, s)
 		n.b.Backward(ds, c, s)
-		num.SiLUBackward(ds, ds, h)
+		num.Scale(ds, d)
 		n.a.Backward(num.Matrix{}, ds, x)
 		adam.Step(1e-3)
 	}
