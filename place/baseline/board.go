@@ -26,11 +26,11 @@ type board struct {
 
 	states []state
 	index  map[string]int32
-	steps  map[step]int32
-	at     []int32   // by node: its state
-	nodes  [][]int32 // by state: its nodes, ascending
-	live   []int32   // states that have nodes
-	where  []int32   // by state: position in live, -1 outside
+	steps  map[uint64]int32 // by state, kind and direction: the state one task away
+	at     []int32          // by node: its state
+	nodes  [][]int32        // by state: its nodes, ascending
+	live   []int32          // states that have nodes
+	where  []int32          // by state: position in live, -1 outside
 
 	key []byte // scratch
 }
@@ -39,7 +39,6 @@ type state struct {
 	shape  int32
 	items  []item // sorted by kind, counts positive
 	config place.Config
-	tasks  int32 // number put
 	fits   fit
 }
 
@@ -53,22 +52,16 @@ const (
 	fitsNot
 )
 
-// step is a state with one task of a kind more or less.
-type step struct {
-	state, kind int32
-	less        bool
-}
-
 func newBoard(t *place.Trial) *board {
 	nodes := t.Snapshot().Nodes()
 	b := &board{
-		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[step]int32{},
+		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[uint64]int32{},
 		shape: make([]int32, len(nodes)), at: make([]int32, len(nodes)),
 	}
 	b.sortShapes()
 	for n := range nodes {
 		b.at[n] = -1
-		b.become(n, b.number(b.shape[n], nil))
+		b.become(n, b.number(b.shape[n], nil, b.base[b.shape[n]]))
 	}
 	return b
 }
@@ -140,8 +133,9 @@ func (b *board) sortShapes() {
 	}
 }
 
-// number is the state of a shape with the items, which it keeps if it is new.
-func (b *board) number(shape int32, items []item) int32 {
+// number is the state of a shape with the items and the config that results;
+// it keeps the items if the state is new.
+func (b *board) number(shape int32, items []item, c place.Config) int32 {
 	b.key = binary.LittleEndian.AppendUint32(b.key[:0], uint32(shape))
 	for _, it := range items {
 		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(it.kind))
@@ -152,44 +146,51 @@ func (b *board) number(shape int32, items []item) int32 {
 	}
 	s := int32(len(b.states))
 	b.index[string(b.key)] = s
-	st := state{shape: shape, items: items, config: b.base[shape]}
-	for _, it := range items {
-		st.tasks += it.count
-		for range it.count {
-			st.config = b.trial.Values.Next(st.config, b.trial.Workload(int(it.kind)))
-		}
-	}
-	b.states = append(b.states, st)
+	b.states = append(b.states, state{shape: shape, items: items, config: c})
 	b.nodes = append(b.nodes, nil)
 	b.where = append(b.where, -1)
 	return s
 }
 
 // more is the state with one more task of a kind, fitting or not.
-func (b *board) more(s, kind int32) int32 { return b.step(step{s, kind, false}) }
-
-// less is the state with one task of a kind less; it must hold one.
-func (b *board) less(s, kind int32) int32 { return b.step(step{s, kind, true}) }
-
-func (b *board) step(st step) int32 {
-	if to, ok := b.steps[st]; ok {
+func (b *board) more(s, kind int32) int32 {
+	key := uint64(s)<<32 | uint64(kind)<<1
+	if to, ok := b.steps[key]; ok {
 		return to
 	}
-	items := slices.Clone(b.states[st.state].items)
-	i, found := slices.BinarySearchFunc(items, st.kind, func(it item, k int32) int { return int(it.kind - k) })
-	switch {
-	case !st.less && found:
+	from := b.states[s]
+	items := slices.Clone(from.items)
+	if i, found := from.find(kind); found {
 		items[i].count++
-	case !st.less:
-		items = slices.Insert(items, i, item{st.kind, 1})
-	case items[i].count > 1:
+	} else {
+		items = slices.Insert(items, i, item{kind, 1})
+	}
+	to := b.number(from.shape, items, b.trial.Values.Next(from.config, b.trial.Workload(int(kind))))
+	b.steps[key] = to
+	return to
+}
+
+// less is the state with one task of a kind less; it must hold one.
+func (b *board) less(s, kind int32) int32 {
+	key := uint64(s)<<32 | uint64(kind)<<1 | 1
+	if to, ok := b.steps[key]; ok {
+		return to
+	}
+	from := b.states[s]
+	items := slices.Clone(from.items)
+	i, _ := from.find(kind)
+	if items[i].count > 1 {
 		items[i].count--
-	default:
+	} else {
 		items = slices.Delete(items, i, i+1)
 	}
-	to := b.number(b.states[st.state].shape, items)
-	b.steps[st] = to
+	to := b.number(from.shape, items, b.trial.Values.Prev(from.config, b.trial.Workload(int(kind))))
+	b.steps[key] = to
 	return to
+}
+
+func (s *state) find(kind int32) (int, bool) {
+	return slices.BinarySearchFunc(s.items, kind, func(it item, k int32) int { return int(it.kind - k) })
 }
 
 // fits reports whether a node of the state could run what the state says, were

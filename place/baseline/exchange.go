@@ -39,6 +39,7 @@ const memoLimit = 1 << 19
 type exchanges struct {
 	*board
 	blend  blend
+	tables [][]float64 // by state; see table
 	memo   [2]map[uint64]exchange
 	bySum  map[string]exchange // best split, by shapes and the tasks of both; gain is the score of the two
 	scores []float64           // by state; NaN while unknown
@@ -104,6 +105,7 @@ func (x *exchanges) focus() bool {
 	x.blend = blend{weight / (sharp * max(1, sum)), worst}
 	x.forget()
 	x.scores = x.scores[:0]
+	clear(x.tables)
 	return true
 }
 
@@ -140,11 +142,98 @@ func (x *exchanges) total() float64 {
 // gains most, each node feasible by itself.
 func (x *exchanges) best(s, u int32, r reach) exchange {
 	x.spent++
+	if r == swaps && x.trial.Kinds() <= tableKinds {
+		return x.bestSwap(s, u)
+	}
 	if s > u {
 		e := x.best2(u, s, r)
 		return exchange{e.gain, e.b, e.a}
 	}
 	return x.best2(s, u, r)
+}
+
+// tableKinds is the most kinds of tasks for which tables pay.
+const tableKinds = 64
+
+// table holds by how much the score of a node in the state rises where one of
+// its tasks (row: position in items plus 1; 0 is none) is replaced by another
+// (column: kind plus 1; 0 is none); -Inf where that does not fit. The best swap
+// of any two states is then a matter of additions.
+func (x *exchanges) table(s int32) []float64 {
+	for int(s) >= len(x.tables) {
+		x.tables = append(x.tables, nil)
+	}
+	if x.tables[s] != nil {
+		return x.tables[s]
+	}
+	kinds := x.trial.Kinds()
+	items := x.states[s].items
+	to := make([]int32, (len(items)+1)*(kinds+1))
+	x.config = x.config[:0]
+	for row := range len(items) + 1 {
+		base, out := s, int32(-1)
+		if row > 0 {
+			out = items[row-1].kind
+			base = x.less(s, out)
+		}
+		for column := range kinds + 1 {
+			next := base
+			if column > 0 {
+				next = x.more(base, int32(column-1))
+			}
+			if int32(column-1) == out || !x.fits(next) {
+				next = -1
+			} else {
+				x.config = append(x.config, x.states[next].config)
+			}
+			to[row*(kinds+1)+column] = next
+		}
+	}
+	x.trial.Values.Fill(x.config)
+	t := make([]float64, len(to))
+	now := x.score(s)
+	for i, next := range to {
+		t[i] = math.Inf(-1)
+		if next >= 0 {
+			t[i] = x.score(next) - now
+		}
+	}
+	x.tables[s] = t
+	return t
+}
+
+// bestSwap is the best move or swap between two states. Where it gains
+// nothing, the states of the exchange are left out.
+func (x *exchanges) bestSwap(s, u int32) exchange {
+	mine, theirs := x.table(s), x.table(u)
+	items, others := x.states[s].items, x.states[u].items
+	width := x.trial.Kinds() + 1
+	best, out, in := tiny, -1, -1
+	for i := range len(items) + 1 {
+		row, column := mine[i*width:(i+1)*width], 0
+		if i > 0 {
+			column = int(items[i-1].kind) + 1
+		}
+		if g := row[0] + theirs[column]; i > 0 && g > best {
+			best, out, in = g, i-1, -1
+		}
+		for j := range others {
+			if g := row[others[j].kind+1] + theirs[(j+1)*width+column]; g > best {
+				best, out, in = g, i-1, j
+			}
+		}
+	}
+	if best <= tiny {
+		return exchange{}
+	}
+	e := exchange{best, s, u}
+	if out >= 0 {
+		e.a, e.b = x.less(e.a, items[out].kind), x.more(e.b, items[out].kind)
+	}
+	if in >= 0 {
+		e.a, e.b = x.more(e.a, others[in].kind), x.less(e.b, others[in].kind)
+	}
+	return e
 }
 
 func (x *exchanges) best2(s, u int32, r reach) exchange {
@@ -223,7 +312,7 @@ func (x *exchanges) list(s, u int32, r reach) {
 		x.merge(s, u)
 	}
 	if r == splits && x.weights <= splitLimit {
-		x.split(x.number(x.states[s].shape, nil), x.number(x.states[u].shape, nil), 0)
+		x.split(x.empty(s), x.empty(u), 0)
 	} else {
 		x.swap(s, u)
 	}
@@ -238,6 +327,12 @@ func (x *exchanges) list(s, u int32, r reach) {
 		e.gain = x.score(e.a) + x.score(e.b)
 	}
 	x.spent += len(x.pairs)
+}
+
+// empty is the state of the same shape with nothing put.
+func (x *exchanges) empty(s int32) int32 {
+	shape := x.states[s].shape
+	return x.number(shape, nil, x.base[shape])
 }
 
 // split appends all feasible ways to deal the merged items from i on to two

@@ -14,8 +14,9 @@ var searchEntry = entry{
 	name:      "greedy-search",
 	needModel: true,
 	params: []param{
-		{"evals", "20000000", "exchanges to value before it stops"},
+		{"evals", "6000000", "exchanges to value before it stops"},
 		{"kicks", "3000", "perturbations to try"},
+		{"colocations", "150000", "different co-locations to look at before it stops"},
 	},
 	make: func(o Options, s settings) (place.Policy, error) {
 		evals, err := s.whole("evals")
@@ -23,7 +24,13 @@ var searchEntry = entry{
 			return nil, err
 		}
 		kicks, err := s.whole("kicks")
-		return GreedySearch{Model: o.Model, Pessimism: o.Pessimism, Evals: evals, Kicks: kicks, Explain: o.Explain}, err
+		if err != nil {
+			return nil, err
+		}
+		colocations, err := s.whole("colocations")
+		return GreedySearch{
+			Model: o.Model, Pessimism: o.Pessimism, Evals: evals, Kicks: kicks, Colocations: colocations, Explain: o.Explain,
+		}, err
 	},
 }
 
@@ -37,9 +44,11 @@ var searchEntry = entry{
 type GreedySearch struct {
 	Model     interference.Model
 	Pessimism float64
-	// Evals bounds the exchanges valued or looked up; Kicks the perturbations.
-	Evals, Kicks int
-	Explain      bool
+	// Evals bounds the exchanges valued or looked up, Kicks the perturbations,
+	// and Colocations what the model is asked about, which takes memory (about
+	// 1 kB each) and, with a slow model, time.
+	Evals, Kicks, Colocations int
+	Explain                   bool
 }
 
 // Place implements place.Policy.
@@ -48,7 +57,7 @@ func (g GreedySearch) Place(req place.Request) (place.Decision, error) {
 	seq := newSequence(req, b.trial.Placement, &greedyChooser{board: b}, false)
 	seq.place()
 	greedy := slices.Clone(seq.at)
-	s := &search{exchanges: newExchanges(b), evals: g.Evals, req: req}
+	s := &search{exchanges: newExchanges(b), evals: g.Evals, limit: g.Evals, colocations: g.Colocations, req: req}
 	s.improve(g.Kicks)
 	// What was held may fit now that others sit elsewhere, and then again.
 	for seq.place() {
@@ -67,8 +76,9 @@ const tiny = 1e-12
 
 type search struct {
 	*exchanges
-	req   place.Request
-	evals int
+	req                place.Request
+	evals, colocations int
+	limit              int // of spent, for the step at hand
 
 	dirty   []int32
 	queued  []bool // by state: in dirty
@@ -81,32 +91,46 @@ type entryOf struct {
 	state int32
 }
 
-func (s *search) over() bool { return s.spent >= s.evals || s.req.Stopped() }
+func (s *search) over() bool {
+	return s.spent >= s.limit || s.trial.Values.Len() >= s.colocations || s.req.Stopped()
+}
 
-// improve searches from the placement as it is.
+// improve searches from the placement as it is. Splits, which are dear, get a
+// quarter of the budget before the kicks and what is left after them.
 func (s *search) improve(kicks int) {
 	for {
 		again := s.focus()
 		value := s.trial.Value()
+		s.limit = s.evals
 		s.descend(swaps)
+		s.limit = s.spent + (s.evals-s.spent)/4
 		s.descend(splits)
+		s.limit = s.evals
 		if !again || s.over() || s.trial.Value() <= value+tiny {
 			break
 		}
 	}
-	if s.req.Rand != nil {
+	if s.req.Rand != nil && kicks > 0 {
+		s.limit = s.evals - (s.evals-s.spent)/4
 		s.perturb(kicks)
+		s.limit = s.evals
+		s.descend(splits)
 	}
 }
 
 // descend improves pairs until none gains within reach.
 func (s *search) descend(r reach) float64 {
-	s.dirty = s.dirty[:0]
-	s.queued = s.queued[:0]
+	s.clean()
 	for _, state := range s.live {
 		s.queue(state)
 	}
 	return s.settle(r)
+}
+
+// clean forgets which states are still to be looked at.
+func (s *search) clean() {
+	s.dirty = s.dirty[:0]
+	s.queued = s.queued[:0]
 }
 
 func (s *search) queue(state int32) {
@@ -220,6 +244,7 @@ func (s *search) perturb(kicks int) {
 	if len(movable) < 2 {
 		return
 	}
+	s.clean()
 	for range kicks {
 		if s.over() {
 			return
@@ -235,7 +260,6 @@ func (s *search) perturb(kicks int) {
 			s.undo()
 		}
 	}
-	s.descend(splits)
 }
 
 func (s *search) anyFits(node int) bool {
