@@ -26,7 +26,15 @@ func (p *Policy) Place(req place.Request) (place.Decision, error) {
 	}
 	s.round(req)
 	s.repair()
+	s.complete()
 	s.improve(req)
 	s.search(req)
 	return problem.trial.Decision(req), nil
+}
+
+// NewMeasured makes the policy that plans on measured co-locations alone, with
+// no model: what one can do with the measurements as they are.
+func NewMeasured(m interference.Model, o Options) *Policy {
+	o.Measured = true
+	return New(m, o)
 }

@@ -160,7 +160,9 @@ func (p *problem) spreadRows() func(node int) []int32 {
 			continue // a rule over single nodes that few tasks can break
 		}
 		for _, d := range names {
-			most := (total[w] + (len(names)-1)*max(1, r.MaxSkew)) / len(names)
+			// Where the running tasks break the rule, they may go on as unevenly.
+			allowed := max(1, r.MaxSkew) + p.skew[w]
+			most := (total[w] + (len(names)-1)*allowed) / len(names)
 			row[key{r.Workload, d, i}] = int32(len(p.caps))
 			p.caps = append(p.caps, float64(max(0, most-running[d])))
 		}
