@@ -110,6 +110,21 @@ func TestImportToStdout(t *testing.T) {
 	}
 }
 
+// The raw repeats of a profile are joined: their differences are its noise,
+// and its alone-runs give the value alone.
+func TestImportRepeats(t *testing.T) {
+	const timed = `{"start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:04:06Z","workload":"a","metric":"rate",`
+	raw := file(t, "raw.jsonl", timed+`"colocation":{"a":1},"value":10}`+"\n"+timed+`"colocation":{"a":2},"value":4}`+"\n"+timed+`"colocation":{"a":2},"value":8}`+"\n")
+	code, out, errs := importing(t, "", "jsonl", raw, "--strict", "--merge", "--out", "-")
+	if code != exitDone || strings.Contains(errs, "contradict each other") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	samples, _, err := formats.ReadJSONL(strings.NewReader(out), formats.Options{})
+	if err != nil || len(samples) != 2 || samples[1].Value != 6 || samples[1].Alone != 10 || samples[1].Repeats != 2 {
+		t.Errorf("%+v (%v); want 6 of 10, from 2 repeats", samples, err)
+	}
+}
+
 func TestImportCluster(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "c.json")
 	row := imported(t, "kubernetes", testFile("kubernetes.yaml"), "--out", out)[0]

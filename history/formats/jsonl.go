@@ -74,6 +74,23 @@ func (p *sampleParser) share(b []byte) string {
 	return s
 }
 
+// text is a field's text as setField takes it: names are shared, numbers, of
+// which no two need be equal, are not.
+func (p *sampleParser) text(field string, b []byte) string {
+	if isNumber(field) {
+		return string(b)
+	}
+	return p.share(b)
+}
+
+func isNumber(field string) bool {
+	switch field {
+	case "batch_size", "value", "alone", "repeats", "spread":
+		return true
+	}
+	return false
+}
+
 // sampleFields are the names of history.Sample's JSON form, which are the
 // columns of the CSV form too.
 var sampleFields = []string{
@@ -117,16 +134,13 @@ func (p *sampleParser) parse(line []byte, strict bool) (history.Sample, error) {
 			s.Colocation = c
 			return err
 		}
-		var text []byte
-		var err error
-		switch field {
-		case "batch_size", "value", "alone", "repeats", "spread":
-			text, err = jsonText(value)
-		default:
-			text, err = jsonString(value)
+		read := jsonString
+		if isNumber(field) {
+			read = jsonText
 		}
+		text, err := read(value)
 		if err == nil {
-			err = setField(&s, field, p.share(text))
+			err = setField(&s, field, p.text(field, text))
 		}
 		if err != nil {
 			return &fieldError{field, string(value), err}

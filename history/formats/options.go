@@ -133,6 +133,7 @@ type reporter struct {
 	Report
 	unit   string // of records
 	hidden int    // warnings about records beyond maxWarnings
+	first  error  // about a bad record
 	seen   map[uint64]struct{}
 	hash   maphash.Hash
 	// samples are those taken in so far; Report.Where goes with them.
@@ -167,7 +168,9 @@ func (r *reporter) bad(n int, err error) error {
 	if r.Strict {
 		return e
 	}
-	r.Skipped++
+	if r.Skipped++; r.first == nil {
+		r.first = e
+	}
 	if r.onBad != nil {
 		r.onBad(e)
 	}
@@ -236,7 +239,7 @@ func (r *reporter) done(found int, what string) (Report, error) {
 		return r.Report, nil
 	}
 	if r.Skipped > 0 {
-		return r.Report, fmt.Errorf("%s: no %s: %w but bad records (%d); the first: %s", r.Name, what, ErrEmpty, r.Skipped, r.Warnings[0])
+		return r.Report, fmt.Errorf("no %s: %w but bad records (%d); the first: %w", what, ErrEmpty, r.Skipped, r.first)
 	}
 	return r.Report, fmt.Errorf("%s: no %s: %w", r.Name, what, ErrEmpty)
 }

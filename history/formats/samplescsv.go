@@ -67,7 +67,7 @@ func (p *sampleParser) row(t *table) (history.Sample, error) {
 			s.Colocation = c
 			continue
 		}
-		if err := setField(&s, field, p.share([]byte(text))); err != nil {
+		if err := setField(&s, field, p.text(field, []byte(text))); err != nil {
 			return s, &fieldError{field, text, err}
 		}
 	}
