@@ -209,7 +209,7 @@ func (r *reader) rateIn(from, to time.Time) (float64, bool) {
 	}
 	// The clock runs from the last line before the window, or from the first
 	// inside it, whose own units then don't count.
-	start, units := from, 0.0
+	var start time.Time
 	if before := len(between(r.rate, time.Time{}, from)); before > 0 {
 		start = r.rate[before-1].at
 	} else {
@@ -218,6 +218,7 @@ func (r *reader) rateIn(from, to time.Time) (float64, bool) {
 	if len(in) == 0 {
 		return 0, false
 	}
+	units := 0.0
 	for _, x := range in {
 		units += x.value
 	}

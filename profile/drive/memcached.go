@@ -179,7 +179,7 @@ func (p *presser) close() {
 func (p *presser) ask(i int) error {
 	c := &p.clients[i]
 	key := p.rng.Intn(p.load.Keys)
-	request := ""
+	var request string
 	if p.rng.Float64() < p.load.Sets {
 		request = setRequest(key, p.value, false)
 	} else {
@@ -188,7 +188,7 @@ func (p *presser) ask(i int) error {
 	c.got, c.asked = c.got[:0], time.Now()
 	for rest := []byte(request); len(rest) > 0; {
 		n, err := unix.Write(c.fd, rest)
-		if err != nil && err != unix.EINTR {
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return fmt.Errorf("memcached: %w", err)
 		}
 		rest = rest[max(0, n):]
@@ -199,7 +199,7 @@ func (p *presser) ask(i int) error {
 // poll waits for answers, at most 100 ms, and asks again where one is whole.
 func (p *presser) poll() error {
 	n, err := unix.EpollWait(p.epoll, p.events, 100)
-	if err != nil && err != unix.EINTR {
+	if err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	for _, e := range p.events[:max(0, n)] {
@@ -208,7 +208,7 @@ func (p *presser) poll() error {
 		c.got = slices.Grow(c.got, 4096)
 		n, err := unix.Read(c.fd, c.got[len(c.got):cap(c.got)])
 		switch {
-		case err == unix.EINTR:
+		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
 			return fmt.Errorf("memcached: %w", err)
