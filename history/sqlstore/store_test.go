@@ -83,7 +83,7 @@ func open(t *testing.T, path string) *Store {
 }
 
 func TestStoreKeepsEveryField(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "h.db")
+	path := filepath.Join(t.TempDir(), "a b?c#d%20e&_txlock=x.db") // nothing of which is a URL's
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	full := history.Sample{
 		Source: "profile", Start: at, End: at.Add(time.Second), Class: "c5", Scope: history.ScopeDevice,
@@ -103,6 +103,9 @@ func TestStoreKeepsEveryField(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 	got, err := open(t, path).All()
 	if err != nil {
