@@ -30,6 +30,9 @@ const (
 // with more are left to swaps. 16 tasks of 7 workloads have about 4,000.
 const splitLimit = 5000
 
+// splitCost is the work of valuing one split of a pair in looks at a pair.
+const splitCost = 8
+
 // memoLimit bounds the memory of remembered exchanges.
 const memoLimit = 1 << 19
 
@@ -43,7 +46,7 @@ type exchanges struct {
 	memo   [2]map[uint64]exchange
 	bySum  map[string]exchange // best split, by shapes and the tasks of both; gain is the score of the two
 	scores []float64           // by state; NaN while unknown
-	spent  int                 // exchanges valued or looked up
+	spent  int                 // in looks at a pair of states; see splitCost
 
 	pairs   []exchange // scratch: what one enumeration found
 	config  []place.Config
@@ -326,7 +329,7 @@ func (x *exchanges) list(s, u int32, r reach) {
 		e := &x.pairs[i]
 		e.gain = x.score(e.a) + x.score(e.b)
 	}
-	x.spent += len(x.pairs)
+	x.spent += splitCost * len(x.pairs)
 }
 
 // empty is the state of the same shape with nothing put.

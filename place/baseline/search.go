@@ -14,7 +14,7 @@ var searchEntry = entry{
 	name:      "greedy-search",
 	needModel: true,
 	params: []param{
-		{"evals", "6000000", "exchanges to value before it stops"},
+		{"evals", "20000000", "work before it stops, in looks at a pair of nodes, about 0.1 us each"},
 		{"kicks", "3000", "perturbations to try"},
 		{"colocations", "150000", "different co-locations to look at before it stops"},
 	},
@@ -44,7 +44,8 @@ var searchEntry = entry{
 type GreedySearch struct {
 	Model     interference.Model
 	Pessimism float64
-	// Evals bounds the exchanges valued or looked up, Kicks the perturbations,
+	// Evals bounds the work, counted in looks at a pair of nodes (valuing any
+	// other split of what was put on the two counts 8), Kicks the perturbations,
 	// and Colocations what the model is asked about, which takes memory (about
 	// 1 kB each) and, with a slow model, time.
 	Evals, Kicks, Colocations int
