@@ -112,7 +112,9 @@ func policyOf(name string, m interference.Model) (place.Policy, error) {
 	case "bound":
 		return bound.New(m, bound.Options{}), nil
 	case "measured":
-		return bound.New(m, bound.Options{Measured: true}), nil
+		return bound.NewMeasured(m, bound.Options{}), nil
+	case "medea":
+		return bound.NewMedea(m, 0, bound.Options{}), nil
 	}
 	return baseline.New(name, baseline.Options{Model: m})
 }
