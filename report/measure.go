@@ -11,12 +11,12 @@ import (
 )
 
 // Measured is an account of samples. Measure fills it, except for what no
-// sample knows: Source, Machine and Notes are the caller's words.
+// sample knows: Source, Machine, Notes and Units are the caller's words.
 type Measured struct {
 	Source  string
 	Machine string
-	// Notes say by workload what it is.
-	Notes map[string]string
+	// Notes say by workload what it is; Units are what its rate counts.
+	Notes, Units map[string]string
 	// From and To bound the time of measuring; zero where unknown.
 	From, To time.Time
 	// Cells counts (co-location, workload, metric); Colocations counts
@@ -28,7 +28,11 @@ type Measured struct {
 	// cells of the rate that were repeated, of standard deviation / mean; NaN
 	// where nothing was repeated.
 	Spread, SpreadP95 float64
-	Classes           []Class
+	// Noise is the mean, over the cells of the rate in co-locations of at least
+	// two tasks that were repeated, of the standard error of their mean / mean:
+	// how well the truth itself is known; NaN where nothing was repeated.
+	Noise   float64
+	Classes []Class
 }
 
 // Class is what was measured on one class of nodes.
@@ -86,7 +90,7 @@ func Measure(samples []history.Sample) Measured {
 	}
 	m.Cells = len(merged)
 	byClass := map[string][]history.Sample{}
-	var spreads []float64
+	var spreads, errors []float64
 	for i, s := range merged {
 		byClass[s.Class] = append(byClass[s.Class], s)
 		if !s.Start.IsZero() && (m.From.IsZero() || s.Start.Before(m.From)) {
@@ -102,10 +106,14 @@ func Measure(samples []history.Sample) Measured {
 		m.Repeats[0], m.Repeats[1] = min(m.Repeats[0], n), max(m.Repeats[1], n)
 		if s.Metric == history.Rate && n > 1 && s.Value > 0 {
 			spreads = append(spreads, s.Spread/s.Value)
+			if !s.Colocation.Alone() {
+				errors = append(errors, s.Spread/s.Value/math.Sqrt(float64(n)))
+			}
 		}
 	}
 	slices.Sort(spreads)
 	m.Spread, m.SpreadP95 = quantile(spreads, .5), quantile(spreads, .95)
+	m.Noise, _ = meanAndSpread(errors)
 	for _, name := range slices.Sorted(maps.Keys(byClass)) {
 		c := measureClass(name, byClass[name])
 		for _, s := range c.Sizes {

@@ -9,6 +9,7 @@ import (
 
 type modelsView struct {
 	Split    string
+	Noise    string
 	Rows     []modelRow
 	Curves   *curvesView
 	Scatters []scatterView
@@ -32,6 +33,10 @@ type barView struct {
 	Class          string
 }
 
+// meanAbsolute is the mean size of a normally distributed error of standard
+// deviation 1: the square root of 2/pi.
+const meanAbsolute = .7979
+
 func runValues(m Model, f func(Run) float64) []float64 {
 	out := make([]float64, len(m.Runs))
 	for i, r := range m.Runs {
@@ -47,8 +52,13 @@ func answersAll(m Model) bool {
 	return a > .99
 }
 
-func newModelsView(split string, models []Model) modelsView {
-	v := modelsView{Split: split}
+func newModelsView(d Data) modelsView {
+	models := d.Models
+	v := modelsView{Split: d.Split}
+	if known(d.Measured.Noise) {
+		v.Noise = fmt.Sprintf("The measurements themselves are noisy: the standard error of a cell's mean is %s of it on average, so that no model's error can be expected to be much below %s.",
+			percent(d.Measured.Noise, 1), percent(meanAbsolute*d.Measured.Noise, 1))
+	}
 	top := 0.0
 	for _, m := range models {
 		mean, spread := meanAndSpread(runValues(m, func(r Run) float64 { return r.Mean }))
@@ -110,7 +120,7 @@ func seriesClass(i int) string { return fmt.Sprintf("s%d", i%4) }
 // Plots have fixed sizes that fit a phone, so that their text is never scaled.
 const (
 	plotW, plotH                 = 276, 264
-	left, right, plotTop, bottom = 44, 16, 10, 42
+	left, right, plotTop, bottom = 44, 24, 10, 42
 )
 
 type axisView struct{ Ticks []tickView }

@@ -33,16 +33,31 @@ func plusMinus(v, spread float64, format func(float64, int) string, digits int) 
 	return format(v, digits) + " ± " + format(spread, digits)
 }
 
-// quantity has three significant digits, with thousands apart.
-func quantity(v float64) string {
+// quantity has three significant digits of a number not below 0, thousands
+// apart, and from a million on a prefix of its unit: "46 400 requests/s",
+// "12.9 GB/s".
+func quantity(v float64, unit string) string {
 	if !known(v) {
 		return unknown
 	}
-	if math.Abs(v) < 1000 {
-		return strconv.FormatFloat(v, 'g', 3, 64)
+	prefix := ""
+	if v >= 999_500 {
+		for _, p := range []string{"k", "M", "G", "T", "P"} {
+			if v < 999.5 {
+				break
+			}
+			v, prefix = v/1000, p
+		}
 	}
-	round := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-2)
-	return count(int(math.Round(v/round) * round))
+	text := strconv.FormatFloat(v, 'g', 3, 64)
+	if v >= 999.5 {
+		round := math.Pow(10, math.Floor(math.Log10(v))-2)
+		text = count(int(math.Round(v/round) * round))
+	}
+	if prefix+unit == "" {
+		return text
+	}
+	return text + "\u202f" + prefix + unit
 }
 
 // count sets a narrow space every three digits.

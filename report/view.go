@@ -55,7 +55,7 @@ type heatRow struct {
 func newView(d Data) view {
 	v := view{
 		Title: d.Title, Command: d.Command, CSS: template.CSS(pageCSS + paletteCSS()),
-		Facts: facts(d.Measured), Models: newModelsView(d.Split, d.Models), Plan: newPlanView(d.Plan),
+		Facts: facts(d.Measured), Models: newModelsView(d), Plan: newPlanView(d.Plan),
 		Maps: newMapsView(d), Steps: stepLegend(),
 	}
 	if v.Title == "" {
@@ -65,7 +65,7 @@ func newView(d Data) view {
 		v.Created = d.Created.UTC().Format("2 January 2006 15:04 MST")
 	}
 	for _, c := range d.Measured.Classes {
-		v.Classes = append(v.Classes, newClassView(c, d.Measured.Notes))
+		v.Classes = append(v.Classes, newClassView(c, d.Measured.Notes, d.Measured.Units))
 	}
 	v.Tiles = tiles(d)
 	return v
@@ -169,10 +169,10 @@ func facts(m Measured) []fact {
 	return out
 }
 
-func newClassView(c Class, notes map[string]string) classView {
+func newClassView(c Class, notes, units map[string]string) classView {
 	v := classView{Name: c.Name}
 	for _, w := range c.Workloads {
-		row := workloadRow{Name: breakable(w.Name), Note: notes[w.Name], Alone: quantity(w.Alone), Spread: percent(w.Spread, 1), Tail: unknown}
+		row := workloadRow{Name: breakable(w.Name), Note: notes[w.Name], Alone: quantity(w.Alone, units[w.Name]), Spread: percent(w.Spread, 1), Tail: unknown}
 		if known(w.Tail) {
 			row.Tail = fixed(1000*w.Tail, 2) + " ms"
 		}
