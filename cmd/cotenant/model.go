@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/cotenant/cotenant/interference"
@@ -8,10 +9,13 @@ import (
 
 // readModel reads a model file.
 func readModel(in *inputs, file string) (interference.Model, error) {
-	data, err := in.read("model", file)
+	content, err := in.read("model", file)
 	if err != nil {
 		return nil, err
 	}
-	_ = data
-	return nil, fmt.Errorf("--model %s: cannot be read", file)
+	m, err := interference.Load(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("--model %s: %w", file, err)
+	}
+	return m, nil
 }

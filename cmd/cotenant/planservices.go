@@ -119,10 +119,11 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	for i := range f.seeds {
 		p.seeds = append(p.seeds, f.seed+uint64(i))
 	}
-	if len(f.policies) == 0 {
-		f.policies = []string{strings.Join(policyNames(), ",")}
+	policies := f.policies
+	if len(policies) == 0 {
+		policies = []string{strings.Join(policyNames(), ",")}
 	}
-	if f.specs, err = parsePolicies(f.policies); err != nil {
+	if f.specs, err = parsePolicies(policies); err != nil {
 		return nil, err
 	}
 	if f.batch == "" && f.cluster == "" {
@@ -169,6 +170,10 @@ func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error 
 	}
 	if err := checkRoom(p.snapshot, p.batch, f.constraints); err != nil {
 		return err
+	}
+	if len(f.policies) == 0 && !p.source.measured(p.batch, classes) {
+		f.specs = slices.DeleteFunc(f.specs, func(s policySpec) bool { return s.name == "measured" })
+		fmt.Fprintf(log, "policy measured is left out: %s holds no measurements to plan on\n", p.source.beliefName)
 	}
 	return p.checkLatency(log)
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place"
 )
 
 // sourceFlags say what is known of interference.
@@ -146,6 +148,23 @@ func (s *source) workloads(classes []string) []string {
 	return slices.DeleteFunc(known, func(w string) bool { return !slices.Contains(measured, w) })
 }
 
+// measured reports whether what the policies see holds measurements of the
+// batch's workloads, at least alone.
+func (s *source) measured(b *batch, classes []string) bool {
+	for i, w := range b.workloads {
+		if b.counts[i] == 0 {
+			continue
+		}
+		alone := []cluster.Colocation{{w: 1}}
+		if !slices.ContainsFunc(classes, func(class string) bool {
+			return s.belief.Predict(place.ModelClass(s.belief, class), history.Rate, alone)[0][0].Measured
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
 // unnamedClass reports whether no source names a class.
 func (s *source) unnamedClass() bool {
 	unnamed := func(m interference.Model) bool { return slices.Equal(m.Classes(), []string{""}) }
@@ -156,10 +175,7 @@ func (s *source) unnamedClass() bool {
 func knownWorkloads(m interference.Model, classes []string) []string {
 	var known []string
 	for _, c := range classes {
-		if all := m.Classes(); c == "" && len(all) == 1 {
-			c = all[0]
-		}
-		known = append(known, m.Workloads(c)...)
+		known = append(known, m.Workloads(place.ModelClass(m, c))...)
 	}
 	slices.Sort(known)
 	return slices.Compact(known)
