@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +76,10 @@ func (f *demoFlags) check() error {
 	case f.seed > math.MaxUint64-maxSeeds:
 		return wrongUse("--seed %d: too large", f.seed)
 	}
+	// Better now than after a minute of work.
+	if _, err := os.Stat(filepath.Dir(f.report)); err != nil {
+		return fmt.Errorf("--report: %w; create the folder", err)
+	}
 	return oneOf("output", f.output, demoForms)
 }
 
@@ -92,6 +98,9 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	}
 	measured := report.Measure(samples)
 	measured.Source = name
+	if f.source.samples == "" {
+		describeShipped(&measured)
+	}
 	tables := cmd.OutOrStdout()
 	if f.output != "table" {
 		tables = io.Discard
@@ -108,7 +117,8 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := trial.write(tables); err != nil {
+	fmt.Fprintln(tables)
+	if err := trial.fit.writeTables(tables, trial.rows); err != nil {
 		return err
 	}
 

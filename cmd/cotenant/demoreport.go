@@ -1,13 +1,52 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/data"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/profile"
+	"github.com/cotenant/cotenant/profile/suite"
 	"github.com/cotenant/cotenant/report"
 )
+
+// describeShipped says on what machine the measurements that ship were made,
+// and what their workloads are. What cannot be read is left out.
+func describeShipped(m *report.Measured) {
+	var on profile.Machine
+	if json.Unmarshal(data.Machine, &on) == nil {
+		m.Machine = machineWords(on)
+	}
+	if s, err := profile.ParseSuite(suite.Text()); err == nil {
+		m.Notes, m.Units = map[string]string{}, map[string]string{}
+		for _, w := range s.Workloads {
+			m.Notes[w.Name], m.Units[w.Name] = w.About, w.Read.Rate.Unit
+		}
+	}
+}
+
+func machineWords(m profile.Machine) string {
+	words := fmt.Sprintf("%d cores of %s", m.Cores, m.CPU)
+	if m.Virtual {
+		words = "virtual machine, " + words
+	}
+	if m.Memory > 0 {
+		words += fmt.Sprintf(", %.0f GB of memory", float64(m.Memory)/1e9)
+	}
+	if n := len(m.Caches); n > 0 {
+		words += ", " + m.Caches[n-1]
+	}
+	for _, part := range []string{m.System, m.Kernel} {
+		if part != "" {
+			words += ", " + part
+		}
+	}
+	return words
+}
 
 // policyWords say in a sentence what each built-in policy does.
 var policyWords = map[string]string{

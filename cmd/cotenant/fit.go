@@ -28,6 +28,28 @@ type fitFlags struct {
 	out, onnx     string
 	predictedOnly bool
 	output        string
+	// keep, where given, sees every model and what was held out from it.
+	keep func(r *fitRow, m interference.Model, held []history.Sample)
+}
+
+// fitRow is how well one fitted model predicts what was held out from it.
+type fitRow struct {
+	Model       string `json:"model"`
+	Train       int    `json:"train"`
+	HeldOut     int    `json:"held_out"`
+	Seed        uint64 `json:"seed"`
+	MeanError   number `json:"mean_relative_error"`
+	MedianError number `json:"median_relative_error"`
+	P95Error    number `json:"p95_relative_error"`
+	Coverage    number `json:"coverage_90"`
+	Answered    number `json:"answered"`
+	Seconds     number `json:"seconds"`
+}
+
+// fitCost is about how long each kind takes to fit, for the time left to mean
+// something: a neural model takes nearly all of it.
+var fitCost = map[string]int{
+	interference.KindTable: 1, interference.KindLinear: 1, interference.KindForest: 10, interference.KindNeural: 400,
 }
 
 func fitCommand() *cobra.Command {
@@ -160,9 +182,13 @@ func (f *fitFlags) evaluate(ctx context.Context, log io.Writer, samples []histor
 	if len(sizes) == 0 {
 		sizes = []int{max(1, all*9/10)}
 	}
-	const parts = 1000 // a fit counts that much on the bar
-	bar := newProgress(log, "fit", len(sizes)*f.seeds*len(f.models)*parts)
+	work := 0
+	for _, kind := range f.models {
+		work += len(sizes) * f.seeds * fitCost[kind]
+	}
+	bar := newProgress(log, "fit", work)
 	defer bar.end()
+	spent := 0
 	var rows []fitRow
 	for _, size := range sizes {
 		for j := range f.seeds {
@@ -178,12 +204,11 @@ func (f *fitFlags) evaluate(ctx context.Context, log io.Writer, samples []histor
 					return nil, errors.New("interrupted; nothing was written")
 				}
 				what := fmt.Sprintf("%s on %d, seed %d", kind, all-out, seed)
-				at := len(rows) * parts
-				bar.at(at, what)
+				bar.at(spent, what)
 				begin := time.Now()
 				m, err := interference.Fit(kind, fit, interference.Options{
 					Seed: seed, Metrics: []history.Metric{metric}, PredictedOnly: f.predictedOnly, Parallel: parallel,
-					Progress: func(done, total int) { bar.at(at+parts*done/max(total, 1), what) },
+					Progress: func(done, total int) { bar.at(spent+fitCost[kind]*done/max(total, 1), what) },
 				})
 				if err != nil {
 					return nil, err
@@ -192,11 +217,23 @@ func (f *fitFlags) evaluate(ctx context.Context, log io.Writer, samples []histor
 				if err := row.hold(m, metric, held); err != nil {
 					return nil, err
 				}
+				if f.keep != nil {
+					f.keep(&row, m, held)
+				}
 				rows = append(rows, row)
+				spent += fitCost[kind]
 			}
 		}
 	}
 	return rows, nil
+}
+
+func colocations(samples []history.Sample) int {
+	seen := map[string]bool{}
+	for _, s := range samples {
+		seen[s.Class+" "+s.Colocation.Key()] = true
+	}
+	return len(seen)
 }
 
 // hold fills in how far the model is from what was held out.
@@ -219,10 +256,10 @@ func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sa
 		return errors.New("interrupted; no model was written")
 	}
 	kind := f.kept()
-	bar := newProgress(log, "fit "+kind+" on all", 1000)
+	bar := newProgress(log, "fit "+kind+" on all", 100)
 	m, err := interference.Fit(kind, samples, interference.Options{
 		Seed: f.seed, PredictedOnly: f.predictedOnly, Parallel: parallel,
-		Progress: func(done, total int) { bar.at(1000*done/max(total, 1), "") },
+		Progress: func(done, total int) { bar.at(100*done/max(total, 1), "") },
 	})
 	bar.end()
 	if err != nil {
