@@ -32,6 +32,9 @@ type Session struct {
 	// Progress, if set, is told before each step and after the last.
 	Progress func(Progress)
 
+	// Warn, if set, is told in words when others use the machine meanwhile.
+	Warn func(string)
+
 	keeper *keeper
 	ports  ports
 	tasks  int // for unique names

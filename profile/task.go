@@ -57,7 +57,7 @@ func (s *Session) colocation(ctx context.Context, c cluster.Colocation, repeats 
 		return err
 	}
 	for range repeats {
-		repeat, err := s.window(ctx, c, tasks)
+		repeat, err := s.quietWindow(ctx, c, tasks)
 		if err != nil {
 			return err
 		}
@@ -237,6 +237,33 @@ func (s *Session) sleep(ctx context.Context, tasks []*task, d time.Duration) err
 		}
 	}
 	return nil
+}
+
+// quietWindow measures one repeat, again while others use the machine. After
+// three times it is kept as it is, with a warning.
+func (s *Session) quietWindow(ctx context.Context, c cluster.Colocation, tasks []*task) ([]history.Sample, error) {
+	for again := 0; ; again++ {
+		before, began := processes(), time.Now()
+		repeat, err := s.window(ctx, c, tasks)
+		if err != nil {
+			return nil, err
+		}
+		used, who := foreign(before, processes(), ours(tasks))
+		cores := used.Seconds() / time.Since(began).Seconds()
+		if cores <= maxForeign {
+			return repeat, nil
+		}
+		if s.Warn != nil {
+			what := "measuring again"
+			if again == 3 {
+				what = "kept all the same; stop it, and measure again"
+			}
+			s.Warn(fmt.Sprintf("%s: other processes used %.2f cores, most of all %s: %s", c.Key(), cores, who, what))
+		}
+		if again == 3 {
+			return repeat, nil
+		}
+	}
 }
 
 // window measures one repeat. Where a slow task has no reading yet, the window

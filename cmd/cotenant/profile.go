@@ -126,6 +126,12 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 			bar.end()
 		}
 	}
+	session.Warn = func(text string) {
+		if bar != nil {
+			bar.clear()
+		}
+		fmt.Fprintln(errs, "warning:", text)
+	}
 	if session.Cgroups, err = f.cgroups(errs); err != nil {
 		return err
 	}
