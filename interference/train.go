@@ -21,7 +21,7 @@ const (
 
 // defaultSteps grows with the data, and decay, a prior that the function is
 // smooth, gives way to it.
-func defaultSteps(rows int) int { return min(2500+rows/2, 6000) }
+func defaultSteps(rows int) int { return min(1000+rows*3/4, 6000) }
 
 func decay(rows int) float32 { return float32(0.3 * math.Sqrt(min(1, 1000/float64(rows)))) }
 
