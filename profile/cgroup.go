@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -158,15 +159,14 @@ type Group struct {
 
 // New makes a group with limits.
 func (c *Cgroups) New(name string, l Limits) (*Group, error) {
-	g := &Group{Dirs: []string{filepath.Join(c.cpu, name)}}
-	if c.memory != c.cpu {
-		g.Dirs = append(g.Dirs, filepath.Join(c.memory, name))
-	}
-	for _, d := range g.Dirs {
+	g := &Group{}
+	for _, parent := range slices.Compact([]string{c.cpu, c.memory}) {
+		d := filepath.Join(parent, name)
 		if err := os.Mkdir(d, 0o755); err != nil {
 			_ = g.Close()
 			return nil, fmt.Errorf("cgroup: %w; limits need root or a delegated group", err)
 		}
+		g.Dirs = append(g.Dirs, d)
 	}
 	if err := c.limit(g, l); err != nil {
 		_ = g.Close()

@@ -46,8 +46,8 @@ func TestOpenLogDropsATornRepeat(t *testing.T) {
 	first, second := lines(t, repeat(1)), lines(t, repeat(2))
 	whole := append(bytes.Clone(first), second...)
 	path := filepath.Join(t.TempDir(), "samples.jsonl")
-	for cut := 0; cut <= len(whole); cut += 7 {
-		if cut+7 > len(whole) {
+	for cut := 0; cut <= len(whole); cut += 29 {
+		if cut+29 > len(whole) {
 			cut = len(whole)
 		}
 		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
