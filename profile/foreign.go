@@ -15,12 +15,21 @@ import (
 // window in which they use more is measured again.
 const maxForeign = .15
 
-// usage is the CPU time of one process so far, with that of the children it
-// has waited for.
+// usage is the CPU time of one process so far, and that of the children it has
+// waited for.
 type usage struct {
-	name   string
-	parent int
-	time   time.Duration
+	name           string
+	parent         int
+	self, children time.Duration
+}
+
+// total leaves the children of process 1 out: it waits for orphans, and so
+// takes over at once what they used in their whole lives.
+func (u usage) total(id int) time.Duration {
+	if id == 1 {
+		return u.self
+	}
+	return u.self + u.children
 }
 
 // clockTick is the unit of times in /proc/PID/stat: 1/100 s on every
@@ -71,15 +80,15 @@ func parseStat(text []byte) (usage, bool) {
 	if flags, err := strconv.ParseUint(f[6], 10, 64); err != nil || flags&kernelThread != 0 {
 		return usage{}, false
 	}
-	ticks := int64(0)
-	for _, text := range f[11:15] {
+	var times [4]time.Duration
+	for i, text := range f[11:15] {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return usage{}, false
 		}
-		ticks += n
+		times[i] = time.Duration(n) * clockTick
 	}
-	return usage{string(text[open+1 : end]), parent, time.Duration(ticks) * clockTick}, true
+	return usage{string(text[open+1 : end]), parent, times[0] + times[1], times[2] + times[3]}, true
 }
 
 // foreign is the CPU time that processes outside of our descendants and
@@ -106,7 +115,7 @@ func foreign(before, after map[int]usage, ours map[int]bool) (total time.Duratio
 	}
 	var uses []use
 	for id, u := range after {
-		if d := u.time - before[id].time; d > 0 && !isOurs(id) {
+		if d := u.total(id) - before[id].total(id); d > 0 && !isOurs(id) {
 			uses = append(uses, use{id, u.name, d})
 			total += d
 		}

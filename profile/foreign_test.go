@@ -13,13 +13,13 @@ import (
 
 func TestForeignCountsWhatIsNotOurs(t *testing.T) {
 	before := map[int]usage{
-		1: {"init", 0, time.Second}, 10: {"profiler", 1, time.Second}, 11: {"server", 10, time.Second},
-		12: {"worker", 11, 0}, 20: {"editor", 1, time.Second}, 30: {"daemon", 1, 0},
+		1: {"init", 0, time.Second, 0}, 10: {"profiler", 1, time.Second, 0}, 11: {"server", 10, time.Second, 0},
+		12: {"worker", 11, 0, 0}, 20: {"editor", 1, time.Second, 0}, 30: {"daemon", 1, 0, 0},
 	}
 	after := map[int]usage{
-		1: {"init", 0, time.Second}, 10: {"profiler", 1, 2 * time.Second}, 11: {"server", 10, 3 * time.Second},
-		12: {"worker", 11, time.Second}, 20: {"editor", 1, 1200 * time.Millisecond}, 30: {"daemon", 1, time.Second},
-		40: {"compiler", 20, 300 * time.Millisecond},
+		1: {"init", 0, time.Second, time.Hour}, 10: {"profiler", 1, 2 * time.Second, time.Second}, 11: {"server", 10, 3 * time.Second, 0},
+		12: {"worker", 11, time.Second, 0}, 20: {"editor", 1, 1100 * time.Millisecond, 100 * time.Millisecond}, 30: {"daemon", 1, time.Second, 0},
+		40: {"compiler", 20, 300 * time.Millisecond, 0},
 	}
 	total, who := foreign(before, after, map[int]bool{10: true, 30: true})
 	if total != 500*time.Millisecond || who != "compiler (process 40)" {
@@ -32,7 +32,7 @@ func TestForeignCountsWhatIsNotOurs(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	u, ok := parseStat([]byte("123 (a (b) c) S 45 123 123 0 -1 4194560 9 0 0 0 7 3 20 10 20 0 1 0 99\n"))
-	if !ok || u.name != "a (b) c" || u.parent != 45 || u.time != 400*time.Millisecond {
+	if !ok || u.name != "a (b) c" || u.parent != 45 || u.self != 100*time.Millisecond || u.children != 300*time.Millisecond {
 		t.Errorf("%+v, %v", u, ok)
 	}
 	for _, text := range []string{"", "1 (x) S 2", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 0", ") (", "1 (x) S x 1 1 0 -1 0 9 0 0 0 7 3 20 10 20"} {
