@@ -92,6 +92,9 @@ func writeMeasured(w io.Writer, m report.Measured) error {
 	if !math.IsNaN(m.Spread) {
 		fmt.Fprintf(w, "; repeats differ by %.1f %% (median standard deviation of a rate)", 100*m.Spread)
 	}
+	if !math.IsNaN(m.Noise) {
+		fmt.Fprintf(w, "; the mean of a co-located rate is known to +- %.1f %%", 100*m.Noise)
+	}
 	fmt.Fprintln(w)
 	for _, c := range m.Classes {
 		if c.Name != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/data"
@@ -62,6 +63,16 @@ var policyWords = map[string]string{
 	"bound":         "a linear program over all co-locations, rounded and improved",
 }
 
+// wordsOf is policyWords for a policy with parameters too.
+func wordsOf(policy string) string {
+	name, params, _ := strings.Cut(policy, ":")
+	words := policyWords[name]
+	if k, ok := strings.CutPrefix(params, "pessimism="); ok {
+		words += "; takes predictions lower by " + k + " times their standard deviation"
+	}
+	return words
+}
+
 // report is what the policies made of the batch, for the page.
 func (p *planInput) report(limit limitOf, plans []plan, failures []failure) report.Plan {
 	out := report.Plan{
@@ -80,12 +91,12 @@ func (p *planInput) report(limit limitOf, plans []plan, failures []failure) repo
 	}
 	for _, r := range plans {
 		out.Policies = append(out.Policies, report.Policy{
-			Name: r.Policy, Words: policyWords[r.Policy], Predicted: float64(r.ValuePredicted), True: float64(r.ValueTrue),
+			Name: r.Policy, Words: wordsOf(r.Policy), Predicted: float64(r.ValuePredicted), True: float64(r.ValueTrue),
 			Share: float64(r.Share), Held: len(r.Held), Seconds: float64(r.Seconds), Nodes: p.loads(r),
 		})
 	}
 	for _, f := range failures {
-		out.Policies = append(out.Policies, report.Policy{Name: f.policy, Words: policyWords[f.policy], Error: f.err.Error(),
+		out.Policies = append(out.Policies, report.Policy{Name: f.policy, Words: wordsOf(f.policy), Error: f.err.Error(),
 			Predicted: math.NaN(), True: math.NaN(), Share: math.NaN(), Seconds: math.NaN()})
 	}
 	return out
