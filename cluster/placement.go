@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,41 +67,66 @@ func NewPlacement(s *Snapshot, pending []Task) *Placement {
 		index[w.Name] = len(p.workloads)
 		p.workloads = append(p.workloads, w.Name)
 	}
+	// Numbers depend on what is pending, not on its order: so does what a policy
+	// makes of ties.
+	fresh := map[string]bool{}
 	for _, t := range pending {
 		if _, ok := index[t.Workload]; !ok {
-			index[t.Workload] = len(p.workloads)
-			p.workloads = append(p.workloads, t.Workload)
+			fresh[t.Workload] = true
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fresh)) {
+		index[name] = len(p.workloads)
+		p.workloads = append(p.workloads, name)
 	}
 	p.nameDimensions(pending)
 	p.countCapacity()
 	p.compileRules(index)
 
-	byKey := map[string]int{}
-	kindOf := func(t Task) int {
-		need := p.need(t)
-		key := fmt.Sprint(index[t.Workload], need)
-		k, ok := byKey[key]
-		if !ok {
-			k = len(p.kinds)
-			byKey[key] = k
-			p.kinds = append(p.kinds, kind{workload: index[t.Workload], need: need, task: t})
-		}
-		return k
-	}
-	p.pending = make([]int, len(pending))
-	for i, t := range pending {
-		p.pending[i] = kindOf(t)
-	}
 	running := make([]int, len(s.spec.Running))
-	for i, r := range s.spec.Running {
-		running[i] = kindOf(r.Task)
-	}
+	p.pending = make([]int, len(pending))
+	p.numberKinds(pending, running, index)
 	p.put = make([]int, len(s.spec.Nodes)*len(p.kinds))
 	for i, k := range running {
 		p.move(k, s.runningOn[i], 1)
 	}
 	return p
+}
+
+// numberKinds finds the kinds, in the order of their workloads and needs, and
+// the kind of each task.
+func (p *Placement) numberKinds(pending []Task, running []int, index map[string]int) {
+	type member struct {
+		key string
+		at  *int
+	}
+	byKey := map[string]kind{}
+	members := make([]member, 0, len(pending)+len(running))
+	add := func(t Task, at *int) {
+		k := kind{workload: index[t.Workload], need: p.need(t), task: t}
+		key := fmt.Sprint(k.workload, k.need)
+		if _, ok := byKey[key]; !ok {
+			byKey[key] = k
+		}
+		members = append(members, member{key, at})
+	}
+	for i, t := range pending {
+		add(t, &p.pending[i])
+	}
+	for i, r := range p.snap.spec.Running {
+		add(r.Task, &running[i])
+	}
+	keys := slices.SortedFunc(maps.Keys(byKey), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byKey[a].workload, byKey[b].workload), slices.Compare(byKey[a].need, byKey[b].need))
+	})
+	number := make(map[string]int, len(keys))
+	for i, key := range keys {
+		number[key] = i
+		p.kinds = append(p.kinds, byKey[key])
+	}
+	for _, m := range members {
+		*m.at = number[m.key]
+	}
 }
 
 func (p *Placement) nameDimensions(pending []Task) {

@@ -35,7 +35,18 @@ func builtins() map[string]builtin {
 			return bound.New(o.model, bound.Options{Pessimism: pessimism}), noParams(params)
 		},
 		"measured": func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return bound.New(o.model, bound.Options{Measured: true}), noParams(params)
+			return bound.NewMeasured(o.model, bound.Options{}), noParams(params)
+		},
+		"medea": func(o policyOptions, _ float64, params map[string]string) (place.Policy, error) {
+			threshold := bound.MedeaThreshold
+			for _, key := range slices.Sorted(maps.Keys(params)) {
+				v, err := strconv.ParseFloat(params[key], 64)
+				if key != "threshold" || err != nil || !(v > 0) || math.IsInf(v, 0) {
+					return nil, fmt.Errorf("parameter %s=%s; it has only threshold, the performance that neighbours must leave, above 0", key, params[key])
+				}
+				threshold = v
+			}
+			return bound.NewMedea(o.model, threshold, bound.Options{}), nil
 		},
 	}
 	for _, name := range baseline.Names() {

@@ -79,6 +79,11 @@ type solution struct {
 	proven  bool
 	pivots  int
 	atLeast float64
+	prices  [][]float64 // by class and kind, at the optimum
+	top     []float64   // by class: the best option at the prices
+	start   []float64   // the spread rows before rounding
+	exact   bool        // and whether they are met exactly
+	columns []column    // those that lp speaks of
 }
 
 // solve solves the relaxation. With weight on Worst the bound is the sum of

@@ -7,8 +7,12 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// gap is how near the bound, relatively, is near enough to stop improving.
-const gap = 2e-5
+// gap is how near the bound, relatively, is near enough to stop improving, and
+// restartGap near enough not to begin anew.
+const (
+	gap        = 2e-5
+	restartGap = 4e-4
+)
 
 // improve re-divides the pending tasks of two nodes in the best way, for each
 // pair of unlike nodes, until no pair gains or the bound is as good as
@@ -82,7 +86,7 @@ func (s *solution) divide(a, b int) bool {
 		return sum
 	}
 	before := worth()
-	skew := totalSkew(t)
+	excess := s.q.excess()
 	total := make([]int, t.Kinds())
 	onA := make([]int, t.Kinds())
 	var kinds []int
@@ -111,7 +115,7 @@ func (s *solution) divide(a, b int) bool {
 	var try func(i int)
 	try = func(i int) {
 		if i == len(kinds) {
-			if w := worth(); w > best && totalSkew(t) <= skew {
+			if w := worth(); w > best && s.q.excess() <= excess {
 				best = w
 				bestA = append(bestA[:0], now...)
 			}

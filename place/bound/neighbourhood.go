@@ -12,23 +12,23 @@ import (
 // How many nodes a neighbourhood frees, how many neighbourhoods in a row may
 // fail before the search ends, and how much work they may be.
 const (
-	fewest   = 8
-	most     = 20
-	patience = 80
-	solves   = 80   // linear programs a neighbourhood
-	budget   = 2000 // linear programs in all
+	fewest   = 6
+	most     = 14
+	patience = 30
+	solves   = 60  // linear programs a neighbourhood
+	branches = 3   // columns tried at each node of the search
+	budget   = 700 // linear programs in all
 )
 
 // search frees the pending tasks of a few nodes at a time and plans them anew
 // by the linear program of those nodes alone; its bound tells beforehand where
 // nothing is to be gained. It ends near the bound or after patience
 // neighbourhoods in a row without a gain.
-func (s *solution) search(req place.Request) {
+func (s *solution) search(req place.Request, rng *rand.Rand) {
 	t, q := s.q.trial, s.q
 	if t.Values.Objective().Worst > 0 || len(t.Snapshot().Nodes()) < 3 {
 		return
 	}
-	rng := rand.New(rand.NewPCG(1, 1)) // the plan depends on the request alone
 	where := make([]int, len(t.Snapshot().Nodes()))
 	for i := range q.classes {
 		for _, n := range q.classes[i].nodes {
@@ -40,9 +40,42 @@ func (s *solution) search(req place.Request) {
 		if s.bound-t.Value() <= gap*math.Abs(s.bound) {
 			return
 		}
-		if s.replan(rng.Perm(len(where))[:min(fewest+rng.IntN(most-fewest), len(where))], where, req, &left) {
+		if s.replan(s.choose(rng, where), where, req, &left) {
 			failed = -1
 		}
+	}
+}
+
+// choose picks the nodes of a neighbourhood: for the better half those whose
+// co-location loses at the dual prices, since the losses of all nodes add up
+// to the distance from the bound, and for the rest any.
+func (s *solution) choose(rng *rand.Rand, where []int) []int {
+	t, q := s.q.trial, s.q
+	n := min(fewest+rng.IntN(most-fewest), len(where))
+	var chosen, rest []int
+	for _, node := range rng.Perm(len(where)) {
+		prices := s.prices[where[node]]
+		loss := s.top[where[node]] - t.Values.Value(t.Config(node)).Sum
+		for k := range q.demand {
+			loss += prices[k] * float64(t.PutOn(k, node))
+		}
+		if loss > 1e-7 && len(chosen) < n*2/3 {
+			chosen = append(chosen, node)
+		} else {
+			rest = append(rest, node)
+		}
+	}
+	return append(chosen, rest[:n-len(chosen)]...)
+}
+
+// keepPrices remembers what the relaxation says of each class: the price of
+// each kind, and what the best option at those prices is worth.
+func (s *solution) keepPrices() {
+	s.prices, s.top = nil, nil
+	for i := range s.q.classes {
+		prices := s.q.prices(i, s.lp.Dual)
+		_, top, _ := s.q.best(i, prices, 2)
+		s.prices, s.top = append(s.prices, prices), append(s.top, top)
 	}
 }
 
@@ -50,6 +83,7 @@ func (s *solution) search(req place.Request) {
 // plan if it is better.
 func (s *solution) replan(nodes, where []int, req place.Request, left *int) bool {
 	t, q := s.q.trial, s.q
+	excess := q.excess()
 	clear(q.demand)
 	for i := range q.free {
 		q.free[i] = nil
@@ -69,10 +103,9 @@ func (s *solution) replan(nodes, where []int, req place.Request, left *int) bool
 	for i, n := range nodes {
 		move(t, old[i], n, (*place.Trial).Take)
 	}
-	skew := totalSkew(t)
 	q.columns, q.banned = q.columns[:0], nil
 	least := 1e-9 * math.Abs(s.bound)
-	b := &brancher{q: q, req: req, best: before + least, solves: solves, skew: max(0, skew)}
+	b := &brancher{q: q, req: req, best: before + least, solves: solves, excess: excess}
 	b.branch(q.solve(lp.Options{Stop: req.Stop}), 0, nil)
 	*left -= 1 + solves - b.solves
 	if b.plan != nil {
@@ -96,7 +129,7 @@ type brancher struct {
 	best   float64
 	plan   []taken
 	solves int // left
-	skew   int
+	excess int // most that spreads may exceed their rules by
 }
 
 func (b *brancher) branch(r lp.Result, sofar float64, path []taken) {
@@ -114,7 +147,7 @@ func (b *brancher) branch(r lp.Result, sofar float64, path []taken) {
 		for i, free := range q.free {
 			sofar += float64(len(free)) * q.classes[i].shape.value[0]
 		}
-		if sofar > b.best && totalSkew(q.trial) <= b.skew {
+		if sofar > b.best && q.excess() <= b.excess {
 			b.best, b.plan = sofar, slices.Clone(path)
 		}
 		return
@@ -124,7 +157,8 @@ func (b *brancher) branch(r lp.Result, sofar float64, path []taken) {
 		return
 	}
 	var ban []column
-	for _, c := range q.fractions(r) {
+	fractions := q.fractions(r)
+	for _, c := range fractions[:min(branches, len(fractions))] {
 		if t, ok := q.take(c); ok {
 			b.solve(r, sofar+q.classes[c.class].shape.value[c.option], append(path, t))
 			q.back([]taken{t})
@@ -161,28 +195,17 @@ func move(t *place.Trial, counts []int, node int, step func(*place.Trial, int, i
 	}
 }
 
-// freeCaps sets the spread rows to what the tasks outside the nodes leave.
+// freeCaps sets the spread rows to what the tasks on the nodes take of them,
+// so that the domains keep their numbers.
 func (s *solution) freeCaps(nodes, where []int) {
 	q := s.q
-	if len(q.caps) == 0 {
-		return
-	}
-	copy(q.caps, q.problem.caps)
-	inside := map[int]bool{}
+	q.exact = len(q.caps) > 0
+	clear(q.caps)
 	for _, n := range nodes {
-		inside[n] = true
-	}
-	for n, class := range where {
-		if inside[n] {
-			continue
-		}
-		for k, row := range q.classes[class].rows {
+		for k, row := range q.classes[where[n]].rows {
 			if row >= 0 {
-				q.caps[row] -= float64(q.trial.PutOn(k, n))
+				q.caps[row] += float64(q.trial.PutOn(k, n))
 			}
 		}
-	}
-	for i, c := range q.caps {
-		q.caps[i] = max(0, c)
 	}
 }

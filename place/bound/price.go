@@ -2,6 +2,7 @@ package bound
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sort"
 
@@ -23,6 +24,8 @@ type pricing struct {
 	score   []float64
 	columns []column // by lp.Column.Tag
 	banned  map[column]bool
+	draw    *rand.Rand // of dive; nil takes the largest fraction
+	exact   bool       // spread rows are met exactly, not at most: see targets
 }
 
 type column struct {
@@ -54,6 +57,9 @@ func (q *pricing) rhs() []float64 {
 
 // slacks are the columns that leave room in the spread rows.
 func (q *pricing) slacks() []lp.Column {
+	if q.exact {
+		return []lp.Column{}
+	}
 	out := make([]lp.Column, len(q.caps))
 	for i := range out {
 		out[i] = lp.Column{Rows: []int32{int32(q.spreadRow(i))}, Vals: []float64{1}, Tag: -1}
@@ -90,10 +96,25 @@ func (q *pricing) prices(class int, dual []float64) []float64 {
 	out := slices.Clone(dual[:len(q.demand)])
 	for k, r := range q.classes[class].rows {
 		if r >= 0 {
-			out[k] += max(0, dual[q.spreadRow(int(r))])
+			price := dual[q.spreadRow(int(r))]
+			if !q.exact {
+				price = max(0, price)
+			}
+			out[k] += price
 		}
 	}
 	return out
+}
+
+// most is how many tasks of each kind a node of the class may be given.
+func (q *pricing) most(class int) []int {
+	most := slices.Clone(q.demand)
+	for k, r := range q.classes[class].rows {
+		if r >= 0 {
+			most[k] = min(most[k], int(max(0, q.caps[r])))
+		}
+	}
+	return most
 }
 
 // best finds the allowed option of a class with the highest value minus
@@ -105,6 +126,7 @@ func (q *pricing) best(class int, prices []float64, phase int) (option int32, re
 		q.score = make([]float64, 2*len(s.parent))
 	}
 	score := q.score[:len(s.parent)]
+	most := q.most(class)
 	reduced = math.Inf(-1)
 	for i := range score {
 		if i == 0 {
@@ -112,7 +134,7 @@ func (q *pricing) best(class int, prices []float64, phase int) (option int32, re
 		} else {
 			k := s.kind[i]
 			score[i] = score[s.parent[i]] - prices[k]
-			if int(s.run[i]) > q.demand[k] {
+			if int(s.run[i]) > most[k] {
 				score[i] = math.Inf(-1) // and so for all that hold it
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -33,6 +34,13 @@ type class struct {
 	rows  []int32 // by kind: the spread row that a task of it counts in; -1
 }
 
+// spread is a spread rule that has rows.
+type spread struct {
+	workload int
+	rows     []int // by domain
+	least    []int // by domain: fewest pending tasks
+}
+
 // problem is a request as a linear program over configurations: a row for
 // each pending kind (all its tasks are placed), a row for each class of nodes
 // (each node has one configuration), and a row for each workload and domain of
@@ -43,10 +51,11 @@ type problem struct {
 	classes  []class
 	shapes   []*shape
 	caps     []float64 // by spread row: most tasks, running not counted
-	skew     []int     // by workload number, as the running tasks have it
-	measured bool      // only co-locations of which all is measured
-	limit    int       // most options to list in all
-	count    int       // options listed
+	spreads  []spread
+	skew     []int // by workload number, as the running tasks have it
+	measured bool  // only co-locations of which all is measured
+	limit    int   // most options to list in all
+	count    int   // options listed
 }
 
 func (p *problem) classRow(i int) int  { return len(p.demand) + i }
@@ -156,16 +165,21 @@ func (p *problem) spreadRows() func(node int) []int32 {
 			}
 			running[d] += t.Counts(node)[w]
 		}
-		if len(names) == len(nodes) && total[w] <= len(nodes) {
-			continue // a rule over single nodes that few tasks can break
+		if len(names) == len(nodes) && total[w] <= len(nodes) || slices.ContainsFunc(p.spreads, func(o spread) bool { return o.workload == w }) {
+			continue // a rule over single nodes that few tasks can break, or a second one
 		}
+		sp := spread{workload: w}
 		for _, d := range names {
 			// Where the running tasks break the rule, they may go on as unevenly.
 			allowed := max(1, r.MaxSkew) + p.skew[w]
 			most := (total[w] + (len(names)-1)*allowed) / len(names)
+			least := (total[w] - (len(names)-1)*allowed + len(names) - 1) / len(names)
 			row[key{r.Workload, d, i}] = int32(len(p.caps))
+			sp.rows = append(sp.rows, len(p.caps))
+			sp.least = append(sp.least, max(0, least-running[d]))
 			p.caps = append(p.caps, float64(max(0, most-running[d])))
 		}
+		p.spreads = append(p.spreads, sp)
 	}
 	return func(node int) []int32 {
 		rows := make([]int32, len(p.demand))

@@ -9,14 +9,37 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// round turns a fractional solution into whole nodes by diving. The tasks are
-// put on the problem's trial; what no column took is left for repair.
-func (s *solution) round(req place.Request) {
-	s.q.dive(s.lp, req)
+// prepare readies the relaxation for rounding: with spread rules, each domain
+// gets its number of tasks.
+func (s *solution) prepare(req place.Request) {
+	if s.q.targets(s.lp) {
+		if r := s.q.solve(lp.Options{Stop: req.Stop}); r.Status == lp.Optimal {
+			s.lp = r
+		} else {
+			s.q.exact = false
+			copy(s.q.caps, s.q.problem.caps)
+		}
+	}
+	s.keepPrices()
+	s.columns = slices.Clone(s.q.columns)
+	s.start, s.exact = slices.Clone(s.q.caps), s.q.exact
+}
+
+// restart makes the pricing what it was before rounding; the trial is clear.
+func (s *solution) restart() {
+	q := s.q
+	copy(q.demand, q.problem.demand)
+	copy(q.caps, s.start)
+	for i := range q.free {
+		q.free[i] = slices.Clone(q.classes[i].nodes)
+	}
+	q.banned, q.exact = nil, s.exact
+	q.columns = append(q.columns[:0:0], s.columns...)
 }
 
 // dive fixes the whole part of a fractional solution, solves what is left
-// anew, and where nothing is whole fixes the largest fraction.
+// anew, and where nothing is whole fixes the largest fraction, or one drawn.
+// The tasks are put on the trial; what no column took is left for repair.
 func (q *pricing) dive(r lp.Result, req place.Request) {
 	for {
 		fixed := q.floor(r)
@@ -25,7 +48,11 @@ func (q *pricing) dive(r lp.Result, req place.Request) {
 			if len(c) == 0 {
 				return
 			}
-			if _, ok := q.take(c[0]); !ok {
+			at := 0
+			if q.draw != nil {
+				at = q.draw.IntN(len(c))
+			}
+			if _, ok := q.take(c[at]); !ok {
 				return
 			}
 		}
@@ -55,8 +82,9 @@ func (q *pricing) allows(c column) bool {
 	if len(q.free[c.class]) == 0 || q.banned[c] {
 		return false
 	}
+	most := q.most(c.class)
 	for at := c.option; at > 0; at = s.parent[at] {
-		if int(s.run[at]) > q.demand[s.kind[at]] {
+		if int(s.run[at]) > most[s.kind[at]] {
 			return false
 		}
 	}
@@ -296,8 +324,8 @@ func (s *solution) even() bool {
 	changed := false
 	for k := range s.q.demand {
 		w := t.Workload(k)
-		for t.Skew(w) > 0 {
-			before := totalSkew(t)
+		for work := ejections; t.Skew(w) > s.q.skew[w] && work > 0; {
+			before := s.q.excess()
 			type move struct{ from, to, trade int }
 			best, at := math.Inf(-1), move{}
 			for from := range nodes {
@@ -312,37 +340,41 @@ func (s *solution) even() bool {
 						if trade == k || (trade >= 0 && t.PutOn(trade, to) == 0) {
 							continue
 						}
-						if gain, ok := exchange(t, k, from, to, trade, before, false); ok && gain > best {
+						work--
+						if gain, ok := s.exchange(k, from, to, trade, before, false); ok && gain > best {
 							best, at = gain, move{from, to, trade}
 						}
 					}
 				}
-				if !math.IsInf(best, -1) && from > 64 {
-					break // among the first nodes one is good enough
+				if !math.IsInf(best, -1) && work < ejections/2 {
+					break // one of many is good enough
 				}
 			}
 			if math.IsInf(best, -1) {
 				break
 			}
-			exchange(t, k, at.from, at.to, at.trade, before, true)
+			s.exchange(k, at.from, at.to, at.trade, before, true)
 			changed = true
 		}
 	}
 	return changed
 }
 
-func totalSkew(t *place.Trial) int {
+// excess is by how much spreads are more uneven than their rules and the
+// running tasks make them, over all workloads.
+func (p *problem) excess() int {
 	sum := 0
-	for w := range t.Workloads() {
-		sum += t.Skew(w)
+	for w, unavoidable := range p.skew {
+		sum += max(0, p.trial.Skew(w)-unavoidable)
 	}
 	return sum
 }
 
 // exchange moves a task of kind k from one node to another, in trade for one
 // of kind trade unless that is -1, if the constraints allow it and the total
-// skew falls. It is undone unless keep is set.
-func exchange(t *place.Trial, k, from, to, trade, skew int, keep bool) (gain float64, ok bool) {
+// excess falls. It is undone unless keep is set.
+func (s *solution) exchange(k, from, to, trade, excess int, keep bool) (gain float64, ok bool) {
+	t := s.q.trial
 	before := t.Values.Value(t.Config(from)).Sum + t.Values.Value(t.Config(to)).Sum
 	t.Take(k, from)
 	if trade >= 0 {
@@ -364,7 +396,7 @@ func exchange(t *place.Trial, k, from, to, trade, skew int, keep bool) (gain flo
 		}
 	}
 	gain = t.Values.Value(t.Config(from)).Sum + t.Values.Value(t.Config(to)).Sum - before
-	ok = put == 2 && totalSkew(t) < skew && !math.IsInf(gain, -1)
+	ok = put == 2 && s.q.excess() < excess && !math.IsInf(gain, -1)
 	if keep && ok {
 		return gain, true
 	}
