@@ -235,7 +235,7 @@ func (g *Group) Close() error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		for _, id := range g.Processes() {
-			_ = syscall.Kill(id, syscall.SIGKILL)
+			kill(id)
 		}
 		var left error
 		for _, d := range g.Dirs {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -156,7 +155,7 @@ func TestLimitsHoldOnThisMachine(t *testing.T) {
 
 // alive reports whether a process runs: neither gone nor a zombie.
 func alive(id int) bool {
-	if syscall.Kill(id, 0) != nil {
+	if Gone(id) {
 		return false
 	}
 	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(id)).Output()

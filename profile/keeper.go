@@ -5,7 +5,6 @@ import (
 	"io"
 	"os/exec"
 	"sync"
-	"syscall"
 )
 
 // keeper is a small shell that outlives us by a moment: it learns every
@@ -42,7 +41,7 @@ done
 
 func startKeeper() (*keeper, error) {
 	cmd := exec.Command("/bin/sh", "-c", keeperScript)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 )
@@ -33,7 +31,7 @@ func OpenLog(path string) (*Log, error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	// Two profilers on one machine would measure each other.
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lock(f); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: another profiler writes to it (%w); wait for it, or give another --out", path, err)
 	}
@@ -67,51 +65,72 @@ func (l *Log) load(path string) error {
 	return nil
 }
 
-// parseLog reads a record; whole is where its last complete repeat ends.
+// source is what this package writes into Sample.Source.
+const source = "profile"
+
+// lineStart is how every line of a record begins.
+const lineStart = `{"source":"` + source + `"`
+
+// parseLog reads a record; whole is where its last complete repeat ends. Only
+// what an interrupted Append can have left is passed over: a file that is no
+// record must not be cut.
 func parseLog(data []byte) (samples []history.Sample, whole int, err error) {
-	type end struct{ samples, bytes int }
-	var ends []end // after each repeat
 	at, number := 0, 0
+	from := 0 // where the current repeat begins in samples
 	for at < len(data) {
 		number++
-		n := bytes.IndexByte(data[at:], '\n')
-		if n < 0 {
-			break
+		length := bytes.IndexByte(data[at:], '\n')
+		if length < 0 {
+			length = len(data) - at
 		}
-		line := bytes.TrimSpace(data[at : at+n])
-		next := at + n + 1
-		if len(line) > 0 {
-			var s history.Sample
-			err := json.Unmarshal(line, &s)
-			if err == nil {
-				err = s.Validate()
-			}
-			if err != nil {
-				if len(bytes.TrimSpace(data[next:])) == 0 {
-					break // torn: the disk kept the end of the write but not its middle
-				}
-				return nil, 0, fmt.Errorf("line %d: %w; remove the line, or start a new record", number, err)
-			}
-			if len(samples) > 0 && !sameRepeat(samples[len(samples)-1], s) {
-				ends = append(ends, end{len(samples), at})
-			}
-			samples = append(samples, s)
+		line := bytes.TrimSpace(data[at : at+length])
+		next := min(len(data), at+length+1)
+		if len(line) == 0 {
+			at = next
+			continue
 		}
+		s, err := parseLine(line)
+		if err != nil {
+			if len(bytes.TrimSpace(data[next:])) == 0 && torn(line) {
+				break
+			}
+			return nil, 0, fmt.Errorf("line %d: %w; remove the line, or give another file", number, err)
+		}
+		if len(samples) > from && !sameRepeat(samples[len(samples)-1], s) {
+			if !complete(samples[from:]) {
+				return nil, 0, fmt.Errorf("line %d: the repeat before it, of %s, lacks the rate of a workload; remove its lines, or give another file", number, samples[from].Colocation.Key())
+			}
+			from, whole = len(samples), at
+		}
+		if next == len(data) && data[len(data)-1] != '\n' {
+			break // the line is whole, its end is missing
+		}
+		samples = append(samples, s)
 		at = next
 	}
-	ends = append(ends, end{len(samples), at})
-	last := ends[len(ends)-1]
-	from := 0
-	if len(ends) > 1 {
-		from = ends[len(ends)-2].samples
+	if complete(samples[from:]) {
+		return samples, at, nil
 	}
-	if !complete(samples[from:last.samples]) {
-		if len(ends) == 1 {
-			return nil, 0, nil
-		}
-		last = ends[len(ends)-2]
+	return samples[:from], whole, nil
+}
+
+func parseLine(line []byte) (history.Sample, error) {
+	var s history.Sample
+	if err := json.Unmarshal(line, &s); err != nil {
+		return s, err
 	}
-	return samples[:last.samples], last.bytes, nil
+	if s.Source != source {
+		return s, fmt.Errorf("source %q: the file is no record of cotenant profile", s.Source)
+	}
+	return s, s.Validate()
+}
+
+// torn reports whether a line that can't be read may be the beginning of one
+// of ours; a power cut can leave zero bytes in place of its end.
+func torn(line []byte) bool {
+	line = bytes.TrimRight(line, "\x00")
+	n := min(len(line), len(lineStart))
+	return string(line[:n]) == lineStart[:n]
 }
 
 func sameRepeat(a, b history.Sample) bool {

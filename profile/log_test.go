@@ -98,6 +98,52 @@ func TestOpenLogRefusesABrokenMiddle(t *testing.T) {
 	}
 }
 
+// What no interrupted write can have left is not cut off, but refused.
+func TestOpenLogKeepsOtherFiles(t *testing.T) {
+	other := repeat(1)
+	for i := range other {
+		other[i].Source = "metis"
+	}
+	for name, text := range map[string]string{
+		"a note":            "don't lose me",
+		"samples of others": string(lines(t, other)),
+		"one of others":     string(lines(t, other[:1])),
+		"a hole":            string(lines(t, repeat(1)[:2])) + string(lines(t, repeat(2))),
+		"JSON":              "{\"source\":\"profiler\"",
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenLog(path); err == nil || !strings.Contains(err.Error(), "give another file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, _ := os.ReadFile(path); string(after) != text {
+			t.Errorf("%s: the file was changed", name)
+		}
+	}
+}
+
+func TestOpenLogDropsZeroBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "samples.jsonl")
+	first := lines(t, repeat(1))
+	for _, end := range []string{"\x00\x00\x00", `{"source":"profile","sta` + "\x00\x00", `{"sour`} {
+		if err := os.WriteFile(path, append(bytes.Clone(first), end...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l, err := OpenLog(path)
+		if err != nil {
+			t.Fatalf("%q: %v", end, err)
+		}
+		if len(l.Samples()) != 6 || l.Dropped == "" {
+			t.Errorf("%q: %d samples, said %q", end, len(l.Samples()), l.Dropped)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestOpenLogIsForOneProfiler(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "samples.jsonl")
 	l, err := OpenLog(path)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -74,7 +73,7 @@ func (k *keeper) start(l launch) (*process, error) {
 	cmd := exec.Command(program, argv[1:]...)
 	cmd.Dir = l.dir
 	cmd.Env = append(append(os.Environ(), "PATH="+os.Getenv("PATH")+":"+servers), l.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -122,18 +121,17 @@ func (p *process) scan(r io.Reader, line func(time.Time, []byte)) {
 
 // stop ends the whole process group and waits for it.
 func (p *process) stop(k *keeper) {
-	group := -p.cmd.Process.Pid
 	select {
 	case <-p.done:
 	default:
-		_ = syscall.Kill(group, syscall.SIGTERM)
+		endGroup(p.cmd)
 		select {
 		case <-p.done:
 		case <-time.After(150 * time.Millisecond):
 		}
 	}
 	// The leader may be gone while its children live: the group is killed anyway.
-	_ = syscall.Kill(group, syscall.SIGKILL)
+	killGroup(p.cmd)
 	<-p.done
 	k.tell("-group %d", p.cmd.Process.Pid)
 }

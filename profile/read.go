@@ -171,8 +171,10 @@ func (r *reader) window(from, to time.Time) (values map[history.Metric]float64, 
 		all    []reading
 		q      float64
 	}{
-		{history.P50, &r.read.P50, r.p50, 0}, {history.P99, &r.read.P99, r.p99, 0},
-		{history.P50, &r.read.Latency, r.latency, .50}, {history.P99, &r.read.Latency, r.latency, .99},
+		{history.P50, &r.read.P50, r.p50, 0},
+		{history.P99, &r.read.P99, r.p99, 0},
+		{history.P50, &r.read.Latency, r.latency, .50},
+		{history.P99, &r.read.Latency, r.latency, .99},
 	} {
 		if x.p.re == nil {
 			continue

@@ -296,7 +296,11 @@ func (w *Workload) check() *fieldError {
 		field string
 		argv  []string
 	}{
-		{"prepare", w.Prepare}, {"setup", w.Setup}, {"server", w.Server}, {"load", w.Load}, {"driver", w.Driver},
+		{"prepare", w.Prepare},
+		{"setup", w.Setup},
+		{"server", w.Server},
+		{"load", w.Load},
+		{"driver", w.Driver},
 		{"ready.tcp", []string{w.Ready.TCP}},
 	} {
 		for _, a := range c.argv {

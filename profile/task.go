@@ -199,7 +199,7 @@ func (s *Session) drive(ctx context.Context, t *task) (err error) {
 	deadline := time.Now().Add(t.workload.Ready.Timeout)
 	for t.reader.count() == 0 {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: no reading after %s: does read.rate.match fit? The last output:\n%s", t.name, t.workload.Ready.Timeout, t.source().tail.text())
+			return fmt.Errorf("%s: no reading after %s: does read.rate.match fit? The last output:\n%s", t.name, t.workload.Ready.Timeout, t.output().tail.text())
 		}
 		if err := s.sleep(ctx, []*task{t}, 10*time.Millisecond); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (s *Session) drive(ctx context.Context, t *task) (err error) {
 	return nil
 }
 
-func (t *task) source() *process {
+func (t *task) output() *process {
 	if t.workload.Read.From == FromDriver {
 		return t.driver
 	}
@@ -288,7 +288,7 @@ func (s *Session) window(ctx context.Context, c cluster.Colocation, tasks []*tas
 		}
 		if to.Sub(from) > 4*s.Measure.Window {
 			return nil, fmt.Errorf("%s: no complete reading in %s; make the window longer, or let it print more often; its last output:\n%s",
-				silent.name, to.Sub(from).Round(time.Millisecond), silent.source().tail.text())
+				silent.name, to.Sub(from).Round(time.Millisecond), silent.output().tail.text())
 		}
 	}
 }
@@ -311,7 +311,7 @@ func (s *Session) samples(c cluster.Colocation, tasks []*task, values []map[hist
 				continue
 			}
 			out = append(out, history.Sample{
-				Source: "profile", Class: s.Class, Scope: history.ScopeNode, Colocation: c,
+				Source: source, Class: s.Class, Scope: history.ScopeNode, Colocation: c,
 				Start: from.UTC().Truncate(time.Millisecond), End: to.UTC().Truncate(time.Millisecond),
 				Workload: name, Role: w.Role, Job: w.Job, Span: w.Span, BatchSize: w.BatchSize,
 				Metric: metric, Value: round(sum / float64(n)), Repeats: 1,

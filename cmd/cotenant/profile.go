@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -199,7 +198,7 @@ func runDir(work string) (string, error) {
 	}
 	for _, dir := range old {
 		id, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "run-"))
-		if err == nil && (id == os.Getpid() || syscall.Kill(id, 0) == syscall.ESRCH) {
+		if err == nil && (id == os.Getpid() || profile.Gone(id)) {
 			if err := os.RemoveAll(dir); err != nil {
 				return "", err
 			}
