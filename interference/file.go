@@ -30,7 +30,7 @@ func Save(w io.Writer, m Model) error {
 	metadata := map[string]string{
 		"format": fileFormat, "format_version": strconv.Itoa(fileVersion),
 		"encoder_version": strconv.Itoa(encoderVersion), "kind": f.Kind(),
-		"features":       "sqrt(tasks) by workload, log(1 + tasks), class one-hot if there are several",
+		"features":       "by workload sqrt(tasks), then 1 where present; log(1 + tasks); class one-hot if there are several",
 		"output":         "log(value / alone) by metric and workload",
 		"classes":        list(f.classes),
 		"workloads":      list(f.workloads),

@@ -12,11 +12,12 @@ import (
 const encoderVersion = 1
 
 // encoder turns a co-location on a class into the input of the networks:
-// the square root of the number of tasks of each workload (the first
-// neighbour hurts more than the fifth), log(1 + tasks), and the class. It
-// sees counts only, so it cannot depend on an order of tasks. The first layer
-// multiplies each root by a learned vector, an embedding of the workload, and
-// sums: a deep set (Zaheer et al., 2017, equation 4).
+// for each workload the square root of its number of tasks (the first
+// neighbour hurts more than the fifth) and whether it is there at all (a cache
+// beside its client helps whatever their number), then log(1 + tasks), and the
+// class. It sees counts only, so it cannot depend on an order of tasks. The
+// first layer multiplies each feature by a learned vector, an embedding of the
+// workload, and sums: a deep set (Zaheer et al., 2017, equation 4).
 type encoder struct {
 	workloads, classes int
 	mean, scale        []float32 // per feature
@@ -24,9 +25,9 @@ type encoder struct {
 
 func (e encoder) width() int {
 	if e.classes > 1 {
-		return e.workloads + 1 + e.classes
+		return 2*e.workloads + 1 + e.classes
 	}
-	return e.workloads + 1 // one class says nothing
+	return 2*e.workloads + 1 // one class says nothing
 }
 
 // encode writes the standardised features of one co-location to x.
@@ -42,11 +43,12 @@ func (e encoder) raw(x []float32, class int, ms []member) {
 	tasks := 0
 	for _, m := range ms {
 		x[m.workload] = float32(math.Sqrt(float64(m.count)))
+		x[e.workloads+m.workload] = 1
 		tasks += m.count
 	}
-	x[e.workloads] = float32(math.Log1p(float64(tasks)))
+	x[2*e.workloads] = float32(math.Log1p(float64(tasks)))
 	if e.classes > 1 {
-		x[e.workloads+1+class] = 1
+		x[2*e.workloads+1+class] = 1
 	}
 }
 

@@ -88,8 +88,9 @@ func (n *neural) onnx(g *onnxGraph) {
 	classes := len(n.classes)
 	axis := g.ints("axis", []int64{1}, 1)
 	tasks := g.node("ReduceSum", []string{"counts", axis}, attribute{"keepdims", 1})
-	log := g.node("Log", []string{g.node("Add", []string{tasks, g.floats("one", []float32{1}, 1)})})
-	parts := []string{g.node("Sqrt", []string{"counts"}), log}
+	one := g.floats("one", []float32{1}, 1)
+	log := g.node("Log", []string{g.node("Add", []string{tasks, one})})
+	parts := []string{g.node("Sqrt", []string{"counts"}), g.node("Min", []string{"counts", one}), log}
 	if classes > 1 {
 		identity := make([]float32, classes*classes)
 		for c := range classes {
