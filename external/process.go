@@ -58,7 +58,7 @@ func start(argv []string, o Options) (*process, error) {
 		// Right away: later the number may be another's.
 		killGroup(cmd)
 		close(p.done)
-		w.Close()
+		_ = w.Close()
 	}()
 	go p.readLines(r, o.MaxLine)
 	return p, nil

@@ -1,6 +1,8 @@
 package interference
 
 import (
+	"errors"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -94,7 +96,8 @@ func (d *dataset) ridge(class, metric, workload int) ([]float32, []residual) {
 // must panics on what the mathematics excludes: gonum reports a system close
 // to singular as an error although it has solved it.
 func must(err error) {
-	if _, nearSingular := err.(mat.Condition); err != nil && !nearSingular {
+	var nearSingular mat.Condition
+	if err != nil && !errors.As(err, &nearSingular) {
 		panic(err)
 	}
 }

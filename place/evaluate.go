@@ -68,7 +68,7 @@ func (t *Trial) leaveHeldOut(m interference.Model) float64 {
 		return 0
 	}
 	total := make([]int, len(t.Workloads()))
-	placed, all := 0, 0
+	placed := 0
 	for n := range t.configs {
 		for w, k := range t.Counts(n) {
 			total[w] += k
@@ -77,7 +77,7 @@ func (t *Trial) leaveHeldOut(m interference.Model) float64 {
 			}
 		}
 	}
-	all = placed
+	all := placed
 	for i, n := range t.Assign() {
 		if n < 0 && t.Values.tail[t.Workload(t.Kind(i))] {
 			all++

@@ -18,7 +18,8 @@ import (
 var workloads = []string{"c", "a", "d", "b"}
 
 var objectives = []place.Objective{
-	{}, place.MeanPerformance, place.WorstPerformance, place.TailLatency, place.NodesUsed,
+	{},
+	place.MeanPerformance, place.WorstPerformance, place.TailLatency, place.NodesUsed,
 	{Mean: 2, Worst: 0.5, P99: 0.25, Nodes: 0.01},
 }
 

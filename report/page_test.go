@@ -23,8 +23,10 @@ import (
 // be in order for two reports to be comparable.
 func sample(a, b, c string) report.Data {
 	ratio := func(co cluster.Colocation, w string, m history.Metric, v float64) history.Sample {
-		return history.Sample{Colocation: co, Workload: w, Metric: m, Value: v, Alone: 100, Repeats: 3, Spread: 1,
-			Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), End: time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC)}
+		return history.Sample{
+			Colocation: co, Workload: w, Metric: m, Value: v, Alone: 100, Repeats: 3, Spread: 1,
+			Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), End: time.Date(2026, 1, 2, 3, 5, 5, 0, time.UTC),
+		}
 	}
 	ab, aa := cluster.Colocation{a: 1, b: 1}, cluster.Colocation{a: 2}
 	abc := cluster.Colocation{a: 1, b: 1, c: 1}

@@ -95,11 +95,25 @@ func TestLongNamesBreakAndLoseNothing(t *testing.T) {
 
 func TestNumbersReadWell(t *testing.T) {
 	for _, c := range [][2]string{
-		{count(-1234567), "-1\u202f234\u202f567"}, {count(999), "999"}, {quantity(81234.5, "x/s"), "81\u202f200\u202fx/s"}, {quantity(.0123456, ""), "0.0123"},
-		{quantity(999.6, ""), "1\u202f000"}, {quantity(999600, ""), "1\u202fM"}, {quantity(1e6, ""), "1\u202fM"},
-		{quantity(12.94e9, "B/s"), "12.9\u202fGB/s"}, {quantity(0, ""), "0"}, {quantity(math.NaN(), "x"), unknown}, {percent(.98765, 2), "98.77 %"}, {percent(math.Inf(1), 2), unknown},
-		{seconds(0), "< 1 ms"}, {seconds(.0123), "12 ms"}, {seconds(.31), "0.31 s"}, {seconds(61.2), "61 s"}, {seconds(math.NaN()), unknown},
-		{plusMinus(.5, math.NaN(), fixed, 2), "0.50"}, {plusMinus(.5, .012, fixed, 2), "0.50 ± 0.01"},
+		{count(-1234567), "-1\u202f234\u202f567"},
+		{count(999), "999"},
+		{quantity(81234.5, "x/s"), "81\u202f200\u202fx/s"},
+		{quantity(.0123456, ""), "0.0123"},
+		{quantity(999.6, ""), "1\u202f000"},
+		{quantity(999600, ""), "1\u202fM"},
+		{quantity(1e6, ""), "1\u202fM"},
+		{quantity(12.94e9, "B/s"), "12.9\u202fGB/s"},
+		{quantity(0, ""), "0"},
+		{quantity(math.NaN(), "x"), unknown},
+		{percent(.98765, 2), "98.77 %"},
+		{percent(math.Inf(1), 2), unknown},
+		{seconds(0), "< 1 ms"},
+		{seconds(.0123), "12 ms"},
+		{seconds(.31), "0.31 s"},
+		{seconds(61.2), "61 s"},
+		{seconds(math.NaN()), unknown},
+		{plusMinus(.5, math.NaN(), fixed, 2), "0.50"},
+		{plusMinus(.5, .012, fixed, 2), "0.50 ± 0.01"},
 		{between(time.Time{}, time.Time{}), ""},
 	} {
 		if c[0] != c[1] {

@@ -180,7 +180,7 @@ func newClassView(c Class, notes, units map[string]string) classView {
 		v.Workloads = append(v.Workloads, row)
 		v.Columns = append(v.Columns, breakable(w.Name))
 	}
-	v.Pairs = pairRows(c, c.Pairs, "performance", func(x float64) int { return level(x) })
+	v.Pairs = pairRows(c, c.Pairs, "performance", level)
 	v.Tails = pairRows(c, c.Tails, "p99 / p99 alone", func(x float64) int { return level(1 / x) })
 	v.Sizes, v.Falls = fallRows(c)
 	return v

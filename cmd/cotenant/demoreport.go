@@ -96,8 +96,10 @@ func (p *planInput) report(limit limitOf, plans []plan, failures []failure) repo
 		})
 	}
 	for _, f := range failures {
-		out.Policies = append(out.Policies, report.Policy{Name: f.policy, Words: wordsOf(f.policy), Error: f.err.Error(),
-			Predicted: math.NaN(), True: math.NaN(), Share: math.NaN(), Seconds: math.NaN()})
+		out.Policies = append(out.Policies, report.Policy{
+			Name: f.policy, Words: wordsOf(f.policy), Error: f.err.Error(),
+			Predicted: math.NaN(), True: math.NaN(), Share: math.NaN(), Seconds: math.NaN(),
+		})
 	}
 	return out
 }

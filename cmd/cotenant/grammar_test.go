@@ -25,8 +25,12 @@ func TestParseNodes(t *testing.T) {
 		got = append(got, short{n.Name, n.Class, len(n.Devices), n.Slots})
 	}
 	want := []short{
-		{"v100-0", "v100", 4, 5}, {"v100-1", "v100", 4, 5}, {"k80-0", "k80", 1, 5},
-		{"node-0", "", 0, 5}, {"node-1", "", 0, 5}, {"node-2", "", 0, 5},
+		{"v100-0", "v100", 4, 5},
+		{"v100-1", "v100", 4, 5},
+		{"k80-0", "k80", 1, 5},
+		{"node-0", "", 0, 5},
+		{"node-1", "", 0, 5},
+		{"node-2", "", 0, 5},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v; want %v", got, want)

@@ -90,7 +90,8 @@ func migrate(db *sql.DB) error {
 // error for anybody else's.
 func check(db interface {
 	QueryRow(query string, args ...any) *sql.Row
-}) (version int, err error) {
+},
+) (version int, err error) {
 	var app, tables int
 	if err := db.QueryRow(`SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
 		(SELECT count(*) FROM sqlite_schema)`).Scan(&app, &version, &tables); err != nil {

@@ -50,11 +50,11 @@ type Result struct {
 type Generator func(dual []float64, phase int) []Column
 
 const (
-	tolerance = 1e-9  // a reduced cost or pivot below it counts as 0
-	refactor  = 120   // pivots between fresh inversions of the basis
-	perturb   = 1e-7  // of the right-hand side, against cycling
-	feasible  = 1e-6  // phase 1 ends when artificials sum to less, relative
-	artifical = -1000 // column numbers from here down are artificials
+	tolerance  = 1e-9  // a reduced cost or pivot below it counts as 0
+	refactor   = 120   // pivots between fresh inversions of the basis
+	perturb    = 1e-7  // of the right-hand side, against cycling
+	feasible   = 1e-6  // phase 1 ends when artificials sum to less, relative
+	artificial = -1000 // column numbers from here down are artificials
 )
 
 type simplex struct {
@@ -62,7 +62,7 @@ type simplex struct {
 	b       []float64 // perturbed
 	columns []Column
 	inBasis []bool
-	basis   []int // column number by row; artifical-i is the artificial of row i
+	basis   []int // column number by row; artificial-i is the artificial of row i
 	inverse []float64
 	x       []float64 // value by basis position
 	phase   int
@@ -88,7 +88,7 @@ func Maximize(b []float64, generate Generator, o Options) Result {
 	s.inverse = make([]float64, s.m*s.m)
 	s.x = slices.Clone(s.b)
 	for i := range s.basis {
-		s.basis[i] = artifical - i
+		s.basis[i] = artificial - i
 		s.inverse[i*s.m+i] = 1
 	}
 	limit := o.MaxPivots
@@ -130,9 +130,9 @@ func Maximize(b []float64, generate Generator, o Options) Result {
 
 func (s *simplex) cost(col int) float64 {
 	switch {
-	case col <= artifical && s.phase == 1:
+	case col <= artificial && s.phase == 1:
 		return -1
-	case col <= artifical || s.phase == 1:
+	case col <= artificial || s.phase == 1:
 		return 0
 	}
 	return s.columns[col].Cost
@@ -141,7 +141,7 @@ func (s *simplex) cost(col int) float64 {
 func (s *simplex) infeasibility() float64 {
 	sum := 0.0
 	for i, c := range s.basis {
-		if c <= artifical {
+		if c <= artificial {
 			sum += max(0, s.x[i])
 		}
 	}
@@ -219,7 +219,7 @@ func (s *simplex) pivot(enter int) bool {
 	d := s.direction(&s.columns[enter])
 	leave, ratio := -1, math.Inf(1)
 	for i, v := range d {
-		if s.phase == 2 && s.basis[i] <= artifical {
+		if s.phase == 2 && s.basis[i] <= artificial {
 			// An artificial left over from phase 1 is 0 and must stay so: any
 			// column that would move it takes its place.
 			if math.Abs(v) > 1e-7 {
@@ -240,7 +240,7 @@ func (s *simplex) pivot(enter int) bool {
 	if leave < 0 {
 		return false
 	}
-	if s.basis[leave] <= artifical && s.phase == 2 {
+	if s.basis[leave] <= artificial && s.phase == 2 {
 		ratio = s.x[leave] / d[leave]
 	}
 	for i, v := range d {
@@ -250,7 +250,7 @@ func (s *simplex) pivot(enter int) bool {
 	}
 	s.x[leave] = ratio
 	s.eliminate(leave, d)
-	if old := s.basis[leave]; old > artifical {
+	if old := s.basis[leave]; old > artificial {
 		s.inBasis[old] = false
 	}
 	s.basis[leave] = enter
@@ -291,17 +291,17 @@ func (s *simplex) invert() {
 	clear(s.inverse)
 	for i := range m {
 		s.inverse[i*m+i] = 1
-		s.basis[i] = artifical - i
+		s.basis[i] = artificial - i
 	}
 	done := make([]bool, m)
 	// Artificials first: each keeps its own row, at no cost.
 	for _, c := range old {
-		if c <= artifical {
-			done[artifical-c] = true
+		if c <= artificial {
+			done[artificial-c] = true
 		}
 	}
 	for _, c := range old {
-		if c <= artifical {
+		if c <= artificial {
 			continue
 		}
 		d := s.direction(&s.columns[c])
@@ -343,7 +343,7 @@ func (s *simplex) result(b []float64, status Status, pivots int) Result {
 	s.solve(b) // the true right-hand side
 	r := Result{Status: status, Columns: s.columns, X: make([]float64, len(s.columns)), Dual: s.dual(), Pivots: pivots}
 	for i, c := range s.basis {
-		if c > artifical {
+		if c > artificial {
 			r.X[c] = max(0, s.x[i])
 			r.Objective += s.columns[c].Cost * r.X[c]
 		}

@@ -132,15 +132,6 @@ func (x *exchanges) score(s int32) float64 {
 	return score
 }
 
-// total is the score of the placement.
-func (x *exchanges) total() float64 {
-	sum := 0.0
-	for n := range x.at {
-		sum += x.score(x.at[n])
-	}
-	return sum
-}
-
 // best is the exchange of a node in state s with another in state u that
 // gains most, each node feasible by itself.
 func (x *exchanges) best(s, u int32, r reach) exchange {

@@ -67,8 +67,12 @@ type metisRow struct {
 }
 
 var metisRows = []metisRow{
-	{"200", 81, 1.2445}, {"300", 81, 1.1668}, {"400", 81, 1.1368},
-	{"1000", 729, 1.2414}, {"2000", 729, 1.2104}, {"3000", 729, 1.1838},
+	{"200", 81, 1.2445},
+	{"300", 81, 1.1668},
+	{"400", 81, 1.1368},
+	{"1000", 729, 1.2414},
+	{"2000", 729, 1.2104},
+	{"3000", 729, 1.1838},
 }
 
 // tasks lists the tasks of the row in workload order.
@@ -170,14 +174,23 @@ func TestShares(t *testing.T) {
 		row         metisRow
 		least, most float64
 	}{
-		{"greedy", metisRows[0], 0.94, 1}, {"greedy", metisRows[1], 0.945, 0.99}, {"greedy", metisRows[2], 0.94, 0.965},
-		{"greedy", metisRows[3], 0.99, 1}, {"greedy", metisRows[4], 0.98, 0.992}, {"greedy", metisRows[5], 0.954, 0.97},
+		{"greedy", metisRows[0], 0.94, 1},
+		{"greedy", metisRows[1], 0.945, 0.99},
+		{"greedy", metisRows[2], 0.94, 0.965},
+		{"greedy", metisRows[3], 0.99, 1},
+		{"greedy", metisRows[4], 0.98, 0.992},
+		{"greedy", metisRows[5], 0.954, 0.97},
 		// greedy-search is held to what it promises. No placement beats the bound,
 		// which is given to four digits.
-		{"greedy-search", metisRows[0], 0.995, 1.0001}, {"greedy-search", metisRows[1], 0.995, 1.0001},
-		{"greedy-search", metisRows[2], 0.993, 1.0001}, {"greedy-search", metisRows[3], 0.995, 1.0001},
-		{"greedy-search", metisRows[4], 0.995, 1.0001}, {"greedy-search", metisRows[5], 0.995, 1.0001},
-		{"spread", metisRows[0], 0.75, 0.83}, {"spread", metisRows[1], 0.77, 0.85}, {"spread", metisRows[2], 0.76, 0.84},
+		{"greedy-search", metisRows[0], 0.995, 1.0001},
+		{"greedy-search", metisRows[1], 0.995, 1.0001},
+		{"greedy-search", metisRows[2], 0.993, 1.0001},
+		{"greedy-search", metisRows[3], 0.995, 1.0001},
+		{"greedy-search", metisRows[4], 0.995, 1.0001},
+		{"greedy-search", metisRows[5], 0.995, 1.0001},
+		{"spread", metisRows[0], 0.75, 0.83},
+		{"spread", metisRows[1], 0.77, 0.85},
+		{"spread", metisRows[2], 0.76, 0.84},
 	} {
 		p, err := baseline.New(c.policy, baseline.Options{Model: m})
 		if err != nil {

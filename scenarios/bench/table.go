@@ -42,14 +42,6 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-func numbers(values []float64) []number {
-	out := make([]number, len(values))
-	for i, v := range values {
-		out[i] = number(v)
-	}
-	return out
-}
-
 func floats(values []number) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
@@ -91,7 +83,7 @@ func (o *outcome) failed() bool {
 // ones first, each with mean, spread, extremes, bound and verdict.
 func printRow(w io.Writer, s *scenario, o *outcome) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush()
+	defer func() { _ = t.Flush() }() // a failed print has nobody left to be told
 	switch {
 	case o.Skipped != "":
 		fmt.Fprintf(t, "%s\tskipped: %s\n", s.Name, o.Skipped)
