@@ -79,6 +79,7 @@ type solution struct {
 	proven  bool
 	pivots  int
 	atLeast float64
+	levels  []float64   // the worst performances that occur, ascending
 	prices  [][]float64 // by class and kind, at the optimum
 	top     []float64   // by class: the best option at the prices
 	start   []float64   // the spread rows before rounding
@@ -95,9 +96,10 @@ func solve(p *problem, req place.Request) (*solution, error) {
 	s.lp = q.solve(lp.Options{Stop: req.Stop})
 	s.pivots = s.lp.Pivots
 	if s.lp.Status == lp.Infeasible {
-		return nil, p.infeasible(q)
+		return nil, p.infeasible()
 	}
 	s.bound, s.proven = q.certificate(s.lp.Dual)
+	q.known = true
 	o := p.trial.Values.Objective()
 	if o.Worst > 0 {
 		s.raiseWorst(req)
@@ -130,6 +132,7 @@ func (s *solution) raiseWorst(req place.Request) {
 	if len(levels) == 0 {
 		return
 	}
+	s.levels = levels
 	low, high := 0, len(levels) // levels[low] is feasible: it allows all
 	for high-low > 1 {
 		mid := (low + high) / 2
@@ -149,11 +152,19 @@ func (s *solution) raiseWorst(req place.Request) {
 }
 
 // infeasible says which pending tasks cannot all be placed.
-func (p *problem) infeasible(*pricing) error {
+func (p *problem) infeasible() error {
 	t := p.trial
 	for k, n := range p.demand {
 		if n == 0 {
 			continue
+		}
+		name := t.Workloads()[t.Workload(k)]
+		if p.silent(k) {
+			what := "the model is silent about"
+			if p.measured {
+				what = "there is no measurement of"
+			}
+			return fmt.Errorf("%w: %s every co-location with a task of %s that its nodes could hold; measure some, or plan on a model that predicts them", ErrInfeasible, what, name)
 		}
 		room := 0
 		for i := range p.classes {
@@ -168,8 +179,33 @@ func (p *problem) infeasible(*pricing) error {
 		}
 		if room < n {
 			return fmt.Errorf("%w: %d tasks of %s are pending and at most %d fit by the constraints; lower the number or relax the rules for %s",
-				ErrInfeasible, n, t.Workloads()[t.Workload(k)], room, t.Workloads()[t.Workload(k)])
+				ErrInfeasible, n, name, room, name)
+		}
+	}
+	for _, s := range p.shapes {
+		for _, v := range s.value {
+			if math.IsInf(v, -1) {
+				return fmt.Errorf("%w: each workload fits by itself, but not all together in the co-locations that are measured or predicted; measure more, add nodes, or relax a constraint", ErrInfeasible)
+			}
 		}
 	}
 	return fmt.Errorf("%w: each workload fits by itself, but not all together; relax a constraint, add nodes, or place fewer tasks", ErrInfeasible)
+}
+
+// silent tells that options with a task of kind k exist and the model knows the
+// value of none.
+func (p *problem) silent(k int) bool {
+	some := false
+	for _, s := range p.shapes {
+		for o := range s.parent {
+			if int(s.kind[o]) != k {
+				continue
+			}
+			some = true
+			if !math.IsInf(s.value[o], -1) {
+				return false
+			}
+		}
+	}
+	return some
 }

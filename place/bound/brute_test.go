@@ -129,7 +129,8 @@ func bruteForce(t *rapid.T, req place.Request, m interference.Model) (best float
 func TestBoundAgainstBruteForce(t *testing.T) {
 	for _, o := range []place.Objective{
 		place.MeanPerformance, place.WorstPerformance, place.TailLatency, place.NodesUsed,
-		{Mean: 1, P99: 0.5}, {Mean: 1, Worst: 0.5, Nodes: 0.01},
+		{Mean: 1, P99: 0.5},
+		{Mean: 1, Worst: 0.5, Nodes: 0.01},
 	} {
 		t.Run(o.String(), func(t *testing.T) {
 			optimal, trials := 0, 0
@@ -141,7 +142,7 @@ func TestBoundAgainstBruteForce(t *testing.T) {
 					t.Fatal(err)
 				}
 				var tasks []cluster.Task
-				for _, w := range (cluster.Colocation)(counts).Workloads() {
+				for _, w := range cluster.Colocation(counts).Workloads() {
 					for i := range counts[w] {
 						tasks = append(tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(w, i)), Workload: w})
 					}

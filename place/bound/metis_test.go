@@ -69,7 +69,7 @@ func request(tb testing.TB, spec cluster.Spec, counts map[string]int) place.Requ
 		tb.Fatal(err)
 	}
 	var tasks []cluster.Task
-	for _, w := range (cluster.Colocation)(counts).Workloads() {
+	for _, w := range cluster.Colocation(counts).Workloads() {
 		for i := range counts[w] {
 			tasks = append(tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprintf("%s-%d", w, i)), Workload: w})
 		}

@@ -65,6 +65,10 @@ func (s *solution) plan(req place.Request) {
 	for n, counts := range best {
 		move(s.q.trial, counts, n, (*place.Trial).Put)
 	}
+	if fewest == 0 {
+		clear(s.q.demand)
+		s.planWorst(req)
+	}
 }
 
 // NewMeasured makes the policy that plans on measured co-locations alone, with

@@ -25,6 +25,7 @@ type pricing struct {
 	columns []column // by lp.Column.Tag
 	banned  map[column]bool
 	draw    *rand.Rand // of dive; nil takes the largest fraction
+	known   bool       // price the options known, look for no new ones
 	exact   bool       // spread rows are met exactly, not at most: see targets
 }
 
@@ -173,7 +174,7 @@ func (q *pricing) generate(dual []float64, phase int) []lp.Column {
 		prices := q.prices(i, dual)
 		mu := dual[q.classRow(i)]
 		option, reduced, others := q.best(i, prices, phase)
-		if !q.classes[i].shape.whole && reduced-mu <= 1e-8 {
+		if !q.classes[i].shape.whole && !q.known && reduced-mu <= 1e-8 {
 			// Nothing among the options known so far: look for new ones.
 			q.search(q.classes[i].shape, prices, phase)
 			option, reduced, others = q.best(i, prices, phase)
@@ -199,18 +200,14 @@ func (q *pricing) generate(dual []float64, phase int) []lp.Column {
 // the best by value minus prices are extended by every kind.
 func (q *pricing) search(s *shape, prices []float64, phase int) {
 	p := q.problem
-	if s.met == nil {
-		s.met = map[string]bool{}
-	}
 	type entry struct {
 		option int32
 		counts []uint8
 		score  float64
 	}
 	front := []entry{{0, make([]uint8, len(q.demand)), 0}}
-	index := map[string]int32{}
-	for i := range s.parent {
-		index[string(q.counts(s, int32(i)))] = int32(i)
+	if s.met == nil {
+		s.met = map[string]int32{string(make([]byte, len(q.demand))): 0}
 	}
 	for len(front) > 0 {
 		from := len(s.parent)
@@ -228,14 +225,14 @@ func (q *pricing) search(s *shape, prices []float64, phase int) {
 					continue
 				}
 				seen[key] = true
-				option, known := index[key]
+				option, known := s.met[key]
 				if !known {
 					if !p.fitsAfter(s.node, e.counts, k) {
 						continue
 					}
 					option = int32(len(s.parent))
 					s.add(e.option, int16(k), int16(counts[k]), p.trial.Values.Next(s.config[e.option], p.trial.Workload(k)))
-					index[key] = option
+					s.met[key] = option
 				}
 				next = append(next, entry{option, counts, e.score - prices[k]})
 			}
@@ -250,12 +247,6 @@ func (q *pricing) search(s *shape, prices []float64, phase int) {
 		sort.SliceStable(next, func(a, b int) bool { return worth(next[a]) > worth(next[b]) })
 		front = next[:min(beam, len(next))]
 	}
-}
-
-func (q *pricing) counts(s *shape, option int32) []byte {
-	c := make([]byte, len(q.demand))
-	s.tasks(option, func(kind int) { c[kind]++ })
-	return c
 }
 
 // fitsAfter asks whether one more task of kind k fits after the given ones.

@@ -23,8 +23,8 @@ type shape struct {
 	config []place.Config
 	value  []float64 // Value.Sum; -Inf where the model is silent
 	worst  []float64
-	whole  bool            // all options are listed
-	met    map[string]bool // options listed, where not whole
+	whole  bool             // all options are listed
+	met    map[string]int32 // options by their counts, where not whole
 }
 
 // class is a set of nodes of one shape in the same topology domains.
