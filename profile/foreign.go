@@ -93,8 +93,10 @@ func parseStat(text []byte) (usage, bool) {
 
 // foreign is the CPU time that processes outside of our descendants and
 // cgroups used between two readings, and the name of the greediest. What a
-// process used that began and ended between the readings shows in its parent.
-func foreign(before, after map[int]usage, ours map[int]bool) (total time.Duration, greediest string) {
+// process used that began and ended between the readings shows in its parent;
+// so does the whole life of one that only ended between them, which is left out
+// where it is more than most, the cores times the time between.
+func foreign(before, after map[int]usage, ours map[int]bool, most time.Duration) (total time.Duration, greediest string) {
 	isOurs := func(id int) bool {
 		for range len(after) {
 			if ours[id] {
@@ -115,7 +117,11 @@ func foreign(before, after map[int]usage, ours map[int]bool) (total time.Duratio
 	}
 	var uses []use
 	for id, u := range after {
-		if d := u.total(id) - before[id].total(id); d > 0 && !isOurs(id) {
+		d := u.total(id) - before[id].total(id)
+		if d > most {
+			d = u.self - before[id].self
+		}
+		if d > 0 && !isOurs(id) {
 			uses = append(uses, use{id, u.name, d})
 			total += d
 		}
@@ -123,8 +129,8 @@ func foreign(before, after map[int]usage, ours map[int]bool) (total time.Duratio
 	if len(uses) == 0 {
 		return 0, ""
 	}
-	most := slices.MaxFunc(uses, func(a, b use) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(b.id, a.id)) })
-	return total, fmt.Sprintf("%s (process %d)", most.name, most.id)
+	top := slices.MaxFunc(uses, func(a, b use) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(b.id, a.id)) })
+	return total, fmt.Sprintf("%s (process %d)", top.name, top.id)
 }
 
 // ours are the ids of this process and of those in the tasks' cgroups.

@@ -19,13 +19,13 @@ func TestForeignCountsWhatIsNotOurs(t *testing.T) {
 	after := map[int]usage{
 		1: {"init", 0, time.Second, time.Hour}, 10: {"profiler", 1, 2 * time.Second, time.Second}, 11: {"server", 10, 3 * time.Second, 0},
 		12: {"worker", 11, time.Second, 0}, 20: {"editor", 1, 1100 * time.Millisecond, 100 * time.Millisecond}, 30: {"daemon", 1, time.Second, 0},
-		40: {"compiler", 20, 300 * time.Millisecond, 0},
+		40: {"compiler", 20, 300 * time.Millisecond, 0}, 50: {"shell", 1, 0, time.Hour},
 	}
-	total, who := foreign(before, after, map[int]bool{10: true, 30: true})
+	total, who := foreign(before, after, map[int]bool{10: true, 30: true}, 2*time.Second)
 	if total != 500*time.Millisecond || who != "compiler (process 40)" {
 		t.Errorf("%s, most of all %q", total, who)
 	}
-	if total, who := foreign(before, before, nil); total != 0 || who != "" {
+	if total, who := foreign(before, before, nil, time.Second); total != 0 || who != "" {
 		t.Errorf("nothing happened: %s, %q", total, who)
 	}
 }

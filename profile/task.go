@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -248,8 +249,9 @@ func (s *Session) quietWindow(ctx context.Context, c cluster.Colocation, tasks [
 		if err != nil {
 			return nil, err
 		}
-		used, who := foreign(before, processes(), ours(tasks))
-		cores := used.Seconds() / time.Since(began).Seconds()
+		took := time.Since(began)
+		used, who := foreign(before, processes(), ours(tasks), took*time.Duration(runtime.NumCPU()))
+		cores := used.Seconds() / took.Seconds()
 		if cores <= maxForeign {
 			return repeat, nil
 		}
