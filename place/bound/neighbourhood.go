@@ -17,7 +17,7 @@ const (
 	patience = 30
 	solves   = 60  // linear programs a neighbourhood
 	branches = 3   // columns tried at each node of the search
-	budget   = 700 // linear programs in all
+	budget   = 450 // linear programs in all
 )
 
 // search frees the pending tasks of a few nodes at a time and plans them anew

@@ -11,7 +11,11 @@ import (
 
 // beam is how many options of each size the heuristic pricing keeps where the
 // options are too many to list.
-const beam = 48
+// The certificate, which looks once, keeps more.
+const (
+	beam     = 48
+	wideBeam = 400
+)
 
 // pricing is the state of one linear program over a problem: what is still to
 // be placed, and which options are allowed.
@@ -176,7 +180,7 @@ func (q *pricing) generate(dual []float64, phase int) []lp.Column {
 		option, reduced, others := q.best(i, prices, phase)
 		if !q.classes[i].shape.whole && !q.known && reduced-mu <= 1e-8 {
 			// Nothing among the options known so far: look for new ones.
-			q.search(q.classes[i].shape, prices, phase)
+			q.search(q.classes[i].shape, prices, phase, beam)
 			option, reduced, others = q.best(i, prices, phase)
 		}
 		if reduced-mu > 1e-8 {
@@ -198,7 +202,7 @@ func (q *pricing) generate(dual []float64, phase int) []lp.Column {
 
 // search adds options to a shape whose options are too many to list: by size,
 // the best by value minus prices are extended by every kind.
-func (q *pricing) search(s *shape, prices []float64, phase int) {
+func (q *pricing) search(s *shape, prices []float64, phase, width int) {
 	p := q.problem
 	type entry struct {
 		option int32
@@ -245,7 +249,7 @@ func (q *pricing) search(s *shape, prices []float64, phase int) {
 			return e.score + s.value[e.option]
 		}
 		sort.SliceStable(next, func(a, b int) bool { return worth(next[a]) > worth(next[b]) })
-		front = next[:min(beam, len(next))]
+		front = next[:min(width, len(next))]
 	}
 }
 
@@ -282,7 +286,7 @@ func (q *pricing) certificate(dual []float64) (bound float64, proven bool) {
 		prices := q.prices(i, dual)
 		if !s.whole {
 			proven = false
-			q.search(s, prices, 2)
+			q.search(s, prices, 2, wideBeam)
 		}
 		_, reduced, _ := q.best(i, prices, 2)
 		bound += float64(len(q.free[i])) * reduced
