@@ -26,8 +26,10 @@ func ExampleCompute() {
 	}, interference.Options{})
 	view, _ := cluster.NewSnapshot(cluster.Spec{Nodes: cluster.Nodes("", 2, 1, 2)})
 	req := place.Request{View: view, Pending: []cluster.Group{{Tasks: []cluster.Task{
-		{ID: "c0", Workload: "cache"}, {ID: "c1", Workload: "cache"},
-		{ID: "s0", Workload: "store"}, {ID: "s1", Workload: "store"},
+		{ID: "c0", Workload: "cache"},
+		{ID: "c1", Workload: "cache"},
+		{ID: "s0", Workload: "store"},
+		{ID: "s1", Workload: "store"},
 	}}}}
 	limit, _ := bound.Compute(req, model, bound.Options{})
 	plan, _ := bound.New(model, bound.Options{}).Place(req)
