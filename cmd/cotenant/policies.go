@@ -32,10 +32,10 @@ type builtin func(o policyOptions, pessimism float64, params map[string]string) 
 func builtins() map[string]builtin {
 	all := map[string]builtin{
 		"bound": func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return bound.New(o.model, bound.Options{Pessimism: pessimism}), noParams(params)
+			return bound.New(o.model, bound.Options{Pessimism: pessimism, Explain: o.explain}), noParams(params)
 		},
 		"measured": func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return bound.NewMeasured(o.model, bound.Options{}), noParams(params)
+			return bound.NewMeasured(o.model, bound.Options{Explain: o.explain}), noParams(params)
 		},
 		"medea": func(o policyOptions, _ float64, params map[string]string) (place.Policy, error) {
 			threshold := bound.MedeaThreshold
@@ -46,7 +46,7 @@ func builtins() map[string]builtin {
 				}
 				threshold = v
 			}
-			return bound.NewMedea(o.model, threshold, bound.Options{}), nil
+			return bound.NewMedea(o.model, threshold, bound.Options{Explain: o.explain}), nil
 		},
 	}
 	for _, name := range baseline.Names() {

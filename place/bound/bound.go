@@ -23,6 +23,8 @@ type Options struct {
 	Pessimism float64
 	// Measured leaves out every co-location with a predicted performance.
 	Measured bool
+	// Explain asks the policies for a reason in words for every binding.
+	Explain bool
 }
 
 // Result is a bound.

@@ -56,7 +56,34 @@ func (p *Medea) Place(req place.Request) (place.Decision, error) {
 	if err != nil {
 		return d, fmt.Errorf("medea: %w", err)
 	}
-	return d, nil
+	if p.o.Explain {
+		d.Why, err = v.explain(req, d)
+	}
+	return d, err
+}
+
+// explain says for every binding by how much its constraints are violated.
+func (v *violations) explain(req place.Request, d place.Decision) (place.Reasons, error) {
+	e, err := place.Evaluate(req, d, v)
+	if err != nil {
+		return nil, fmt.Errorf("medea: %w", err)
+	}
+	workload := map[cluster.TaskID]string{}
+	for _, t := range req.Tasks() {
+		workload[t.ID] = t.Workload
+	}
+	why := place.Reasons{}
+	for _, b := range d.Bind {
+		n, _ := req.View.NodeIndex(b.Node)
+		c := e.Placement.Colocation(n)
+		kept, _ := performanceIn(v, req.View.Nodes()[n].Class, c, workload[b.Task])
+		words := fmt.Sprintf("%s keeps the constraints of %s", c.Key(), workload[b.Task])
+		if kept < 1-medeaFull {
+			words = fmt.Sprintf("%s violates the constraints of %s by %.2f", c.Key(), workload[b.Task], 1-kept)
+		}
+		why[b.Task] = place.Reason{Words: words, Scores: map[string]float64{"violation": kept - 1}}
+	}
+	return why, nil
 }
 
 // violations is the model whose performance is 1 less the violation.

@@ -50,16 +50,10 @@ func (s *solution) search(req place.Request, rng *rand.Rand) {
 // co-location loses at the dual prices, since the losses of all nodes add up
 // to the distance from the bound, and for the rest any.
 func (s *solution) choose(rng *rand.Rand, where []int) []int {
-	t, q := s.q.trial, s.q
 	n := min(fewest+rng.IntN(most-fewest), len(where))
 	var chosen, rest []int
 	for _, node := range rng.Perm(len(where)) {
-		prices := s.prices[where[node]]
-		loss := s.top[where[node]] - t.Values.Value(t.Config(node)).Sum
-		for k := range q.demand {
-			loss += prices[k] * float64(t.PutOn(k, node))
-		}
-		if loss > 1e-7 && len(chosen) < n*2/3 {
+		if s.loss(where[node], node) > 1e-7 && len(chosen) < n*2/3 {
 			chosen = append(chosen, node)
 		} else {
 			rest = append(rest, node)

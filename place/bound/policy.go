@@ -27,7 +27,11 @@ func (p *Policy) Place(req place.Request) (place.Decision, error) {
 		return place.Decision{}, fmt.Errorf("bound: %w", err)
 	}
 	s.plan(req)
-	return problem.trial.Decision(req), nil
+	d := problem.trial.Decision(req)
+	if p.o.Explain {
+		d.Why = s.explain(d, p.model)
+	}
+	return d, nil
 }
 
 // starts is how often a plan that ends too far from the bound is begun anew.
