@@ -141,13 +141,7 @@ func TestBoundAgainstBruteForce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var tasks []cluster.Task
-				for _, w := range cluster.Colocation(counts).Workloads() {
-					for i := range counts[w] {
-						tasks = append(tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(w, i)), Workload: w})
-					}
-				}
-				req := place.Request{View: s, Pending: []cluster.Group{{Tasks: tasks}}, Objective: o}
+				req := place.Request{View: s, Pending: []cluster.Group{{Tasks: tasksOf(counts)}}, Objective: o}
 				best, ok := bruteForce(t, req, m)
 				r, err := bound.Compute(req, m, bound.Options{})
 				if errors.Is(err, bound.ErrInfeasible) {

@@ -96,8 +96,8 @@ func TestPlanUnderConstraints(t *testing.T) {
 	}
 }
 
-// hold plans a request and holds the plan against its bound.
-func hold(t *testing.T, req place.Request, m interference.Model, least float64) {
+// hold plans a request and holds the plan against its bound, which it returns.
+func hold(t *testing.T, req place.Request, m interference.Model, least float64) bound.Result {
 	t.Helper()
 	start := time.Now()
 	b, err := bound.Compute(req, m, bound.Options{})
@@ -120,6 +120,7 @@ func hold(t *testing.T, req place.Request, m interference.Model, least float64) 
 	if e.Held > 0 || !(share >= least) || share > 1 {
 		t.Errorf("share %.5f with %d tasks held; want at least %g and none", share, e.Held, least)
 	}
+	return b
 }
 
 func TestTailLatency(t *testing.T) {
