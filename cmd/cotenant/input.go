@@ -13,6 +13,14 @@ import (
 	"os"
 )
 
+// The most bytes of an input: as it is on disk, and of a text written by hand
+// (rules, workloads) unpacked. Beyond that a name is more likely wrong, such as
+// a device or a gzip bomb, than a file is large.
+const (
+	maxInput = 512 << 20
+	maxText  = 64 << 20
+)
+
 // inputs reads the files that flags name and remembers their hashes for the
 // manifest.
 type inputs struct {
@@ -35,18 +43,44 @@ func (in *inputs) read(flag, path string) ([]byte, error) {
 	case path == "":
 		return nil, wrongUse("--%s: the file name is empty", flag)
 	case path == "-":
-		data, err = io.ReadAll(in.stdin)
+		data, err = readAtMost(in.stdin, maxInput)
 	default:
-		data, err = os.ReadFile(path)
+		data, err = readFileAtMost(path, maxInput)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--%s: there is no file %q; check the path", flag, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
+		return nil, fmt.Errorf("--%s: %s: %w", flag, path, err)
 	}
 	in.note(flag, path, data)
 	return data, nil
+}
+
+var errTooLarge = errors.New("more than the most that is read")
+
+func readFileAtMost(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, errors.New("is a folder; name a file in it")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAtMost(f, most)
+}
+
+func readAtMost(r io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%w, %d MiB; name a smaller file", errTooLarge, most>>20)
+	}
+	return data, err
 }
 
 func (in *inputs) note(flag, path string, data []byte) {
@@ -63,9 +97,12 @@ func (in *inputs) text(flag, path string) ([]byte, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bufio.NewReader(bytes.NewReader(data)))
 		if err == nil {
-			data, err = io.ReadAll(z)
+			data, err = readAtMost(z, maxText)
 		}
 		if err != nil {
+			if errors.Is(err, errTooLarge) {
+				return nil, fmt.Errorf("--%s: %s: unpacked, %w", flag, path, err)
+			}
 			return nil, fmt.Errorf("--%s: %s: damaged gzip: %w; fetch the file again", flag, path, err)
 		}
 	}
