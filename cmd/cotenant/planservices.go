@@ -230,14 +230,21 @@ func (p *planInput) bound(ctx context.Context) (limit limitOf, infeasible, err e
 	judge, _ := p.source.judge()
 	req := p.request(p.batch.groups("workload", 0), p.seeds[0])
 	req.Stop = func() bool { return ctx.Err() != nil }
-	limit, err = computeBound(req, judge)
-	if ctx.Err() != nil {
-		return limit, nil, errors.New("interrupted; nothing was written")
+	type result struct {
+		limit limitOf
+		err   error
 	}
-	if isInfeasible(err) {
-		return limitOf{value: math.NaN()}, err, nil
+	r, err := await(ctx, func() result {
+		limit, err := computeBound(req, judge)
+		return result{limit, err}
+	})
+	if err != nil {
+		return limitOf{value: math.NaN()}, nil, errors.New("interrupted; nothing was written")
 	}
-	return limit, nil, err
+	if isInfeasible(r.err) {
+		return limitOf{value: math.NaN()}, r.err, nil
+	}
+	return r.limit, nil, r.err
 }
 
 // failure is a policy that gave no valid plan.
@@ -327,8 +334,25 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 	return r, nil
 }
 
-// patience is how long a policy may take to notice that it is interrupted.
+// patience is how long work may take to notice that it is interrupted.
 const patience = 3 * time.Second
+
+// await runs f and gives up on it when ctx is done: f should notice by itself,
+// and is left behind where it does not.
+func await[T any](ctx context.Context, f func() T) (result T, err error) {
+	done := make(chan T, 1)
+	go func() { done <- f() }()
+	select {
+	case result = <-done:
+		return result, nil
+	case <-ctx.Done():
+		select {
+		case <-done:
+		case <-time.After(patience):
+		}
+		return result, ctx.Err()
+	}
+}
 
 // decide runs the policy, and gives up on it when ctx is done.
 func decide(ctx context.Context, policy place.Policy, req place.Request, limit time.Duration) (place.Decision, float64, error) {
@@ -341,22 +365,14 @@ func decide(ctx context.Context, policy place.Policy, req place.Request, limit t
 	req.Stop = func() bool {
 		return ctx.Err() != nil || limit > 0 && time.Since(begin) > limit
 	}
-	done := make(chan result, 1)
-	go func() {
+	r, err := await(ctx, func() result {
 		d, err := policy.Place(req)
-		done <- result{d, time.Since(begin).Seconds(), err}
-	}()
-	select {
-	case r := <-done:
-		return r.d, r.seconds, r.err
-	case <-ctx.Done():
-		// It asks Stop or sees ctx itself; one that does neither is left behind.
-		select {
-		case <-done:
-		case <-time.After(patience):
-		}
-		return place.Decision{}, 0, ctx.Err()
+		return result{d, time.Since(begin).Seconds(), err}
+	})
+	if err != nil {
+		return place.Decision{}, 0, err
 	}
+	return r.d, r.seconds, r.err
 }
 
 // outcome says on log what went wrong, and is an error if anything did.

@@ -59,7 +59,10 @@ func createBeside(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for i := 0; ; i++ {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".%s.%d-%d", base, os.Getpid(), i)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) || i > 100 {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("write %s: there is no folder %q; make it first", path, filepath.Clean(dir))
+		case !errors.Is(err, fs.ErrExist) || i > 100:
 			return f, err
 		}
 	}
