@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // grace is how long a program may take to end by itself after its input is
@@ -168,6 +169,13 @@ func (p *process) lastWords() string {
 	if text == "" {
 		return ""
 	}
+	// What a program prints is not to steer the terminal.
+	text = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
 	return "\nits last words on standard error:\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,6 +134,15 @@ func (f *fitFlags) check() ([]int, error) {
 	}
 	if f.onnx != "" && !slices.Contains([]string{interference.KindNeural, interference.KindLinear}, f.kept()) {
 		err = errors.Join(err, wrongUse("--onnx: a %s model has no ONNX form; give --model neural or linear", f.kept()))
+	}
+	// Found out now, not after the fitting.
+	for _, o := range []struct{ flag, path string }{{"out", f.out}, {"onnx", f.onnx}} {
+		if o.path == "" {
+			continue
+		}
+		if info, bad := os.Stat(filepath.Dir(o.path)); bad != nil || !info.IsDir() {
+			err = errors.Join(err, wrongUse("--%s %s: there is no folder %q; make it first", o.flag, o.path, filepath.Dir(o.path)))
+		}
 	}
 	var sizes []int
 	for _, text := range f.train {

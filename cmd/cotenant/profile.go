@@ -333,7 +333,7 @@ func (f *profileFlags) writeDescription(ctx context.Context, s *profile.Suite, c
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(f.describe, append(text, '\n'), 0o644)
+	return writeFile(f.describe, append(text, '\n'))
 }
 
 // driveCommand is what the suite's workloads call; people don't.
