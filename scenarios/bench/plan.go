@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cotenant/cotenant/interference"
@@ -107,16 +109,26 @@ func (b *bench) place(name string, sees interference.Model, t *truth, req place.
 	return e, took, nil
 }
 
-func policyOf(name string, m interference.Model) (place.Policy, error) {
+// policyOf makes a policy by its name on the command line, of whose parameters
+// it knows pessimism.
+func policyOf(spec string, m interference.Model) (place.Policy, error) {
+	name, text, given := strings.Cut(spec, ":pessimism=")
+	pessimism := 0.0
+	if given {
+		var err error
+		if pessimism, err = strconv.ParseFloat(text, 64); err != nil || !(pessimism >= 0) {
+			return nil, fmt.Errorf("policy %q: pessimism %q is not a number of at least 0", spec, text)
+		}
+	}
 	switch name {
 	case "bound":
-		return bound.New(m, bound.Options{}), nil
+		return bound.New(m, bound.Options{Pessimism: pessimism}), nil
 	case "measured":
 		return bound.NewMeasured(m, bound.Options{}), nil
 	case "medea":
 		return bound.NewMedea(m, 0, bound.Options{}), nil
 	}
-	return baseline.New(name, baseline.Options{Model: m})
+	return baseline.New(name, baseline.Options{Model: m, Pessimism: pessimism})
 }
 
 // limit bounds a plan in truth. It does not depend on the order of the tasks,
