@@ -21,6 +21,7 @@ type bench struct {
 	data   string
 	smoke  bool
 	log    io.Writer
+	live   bool // log is a terminal: show what is at work
 	truths map[string]*truth
 	bounds map[string]limit
 }
@@ -52,7 +53,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "bench:", err)
 		return 2
 	}
-	b := &bench{ctx: ctx, data: *data, smoke: *smoke, log: log, truths: map[string]*truth{}, bounds: map[string]limit{}}
+	b := &bench{ctx: ctx, data: *data, smoke: *smoke, log: log, live: isTerminal(log), truths: map[string]*truth{}, bounds: map[string]limit{}}
 	var outcomes []outcome
 	missed, skipped := 0, 0
 	begin := time.Now()
@@ -105,7 +106,9 @@ func (b *bench) outcome(s *scenario) outcome {
 		seeds = s.Smoke
 	}
 	for seed := range seeds {
-		fmt.Fprintf(b.log, "\r\033[K%s: seed %d of %d ", s.Name, seed+1, seeds)
+		if b.live {
+			fmt.Fprintf(b.log, "\r\033[K%s: seed %d of %d ", s.Name, seed+1, seeds)
+		}
 		var metrics map[string]float64
 		var err error
 		if s.Plan != nil {
@@ -126,11 +129,22 @@ func (b *bench) outcome(s *scenario) outcome {
 			o.Metrics[name] = append(o.Metrics[name], number(v))
 		}
 	}
-	fmt.Fprint(b.log, "\r\033[K")
+	if b.live {
+		fmt.Fprint(b.log, "\r\033[K")
+	}
 	if o.Skipped == "" && o.Error == "" {
 		o.judge(s)
 	}
 	return o
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // limit is a bound that was computed, and how long that took.
