@@ -85,6 +85,7 @@ type solution struct {
 	prices  [][]float64 // by class and kind, at the optimum
 	top     []float64   // by class: the best option at the prices
 	start   []float64   // the spread rows before rounding
+	divided int         // ways to divide two nodes tried in this improvement
 	exact   bool        // and whether they are met exactly
 	columns []column    // those that lp speaks of
 }

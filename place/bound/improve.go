@@ -7,6 +7,15 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
+// divisions is how many ways to divide the tasks of two nodes are tried at most:
+// of many unlike workloads there are too many, and each would be a co-location
+// to ask the model about.
+// allDivisions bounds them over one improvement.
+const (
+	divisions    = 6000
+	allDivisions = 2_000_000
+)
+
 // gap is how near the bound, relatively, is near enough to stop improving, and
 // restartGap near enough not to begin anew.
 const (
@@ -19,6 +28,7 @@ const (
 // reached.
 func (s *solution) improve(req place.Request) {
 	t := s.q.trial
+	s.divided = 0
 	for round := 0; round < 50; round++ {
 		if s.bound-t.Value() <= gap*math.Abs(s.bound) {
 			return
@@ -34,7 +44,7 @@ func (s *solution) improve(req place.Request) {
 					}
 					b = reps[i][1]
 				}
-				if req.Stopped() {
+				if req.Stopped() || s.divided > allDivisions {
 					return
 				}
 				if s.divide(a, b) {
@@ -90,13 +100,19 @@ func (s *solution) divide(a, b int) bool {
 	total := make([]int, t.Kinds())
 	onA := make([]int, t.Kinds())
 	var kinds []int
+	ways := 1
 	for k := range total {
 		onA[k] = t.PutOn(k, a)
 		total[k] = onA[k] + t.PutOn(k, b)
 		if total[k] > 0 {
 			kinds = append(kinds, k)
+			ways *= total[k] + 1
+		}
+		if ways > divisions {
+			return false
 		}
 	}
+	s.divided += ways
 	for _, k := range kinds {
 		for range onA[k] {
 			t.Take(k, a)

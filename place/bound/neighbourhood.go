@@ -17,7 +17,9 @@ const (
 	patience = 30
 	solves   = 60  // linear programs a neighbourhood
 	branches = 3   // columns tried at each node of the search
-	budget   = 450 // linear programs in all
+	budget   = 450 // linear programs in all, where options are perProgram or fewer
+
+	perProgram = 100_000
 )
 
 // search frees the pending tasks of a few nodes at a time and plans them anew
@@ -35,7 +37,12 @@ func (s *solution) search(req place.Request, rng *rand.Rand) {
 			where[n] = i
 		}
 	}
-	left := budget
+	// Pricing looks at every option, so many options buy fewer programs.
+	options := 1
+	for _, sh := range q.shapes {
+		options += len(sh.parent)
+	}
+	left := min(budget, budget*perProgram/options)
 	for failed := 0; failed < patience && left > 0 && !req.Stopped(); failed++ {
 		if s.bound-t.Value() <= gap*math.Abs(s.bound) {
 			return

@@ -62,6 +62,9 @@ func (s *solution) plan(req place.Request) {
 		} else {
 			s.clear()
 		}
+		if !s.proven {
+			break // the gap says nothing
+		}
 		if held == 0 && s.bound-value <= restartGap*math.Abs(s.bound) || req.Stopped() {
 			break
 		}
