@@ -27,6 +27,7 @@ var layers = []string{
 	"interference",
 	"place",
 	"place/placetest",
+	"place/jobs",
 	"place/encode",
 	"place/baseline",
 	"place/bound",
@@ -35,7 +36,10 @@ var layers = []string{
 	"external",
 	"balance",
 	"sim",
+	"sim/measured",
+	"sim/contention",
 	"rl",
+	"train/tune",
 	"train/harmony",
 	"train/metis",
 	"profile/drive",
@@ -50,8 +54,8 @@ var layers = []string{
 // core packages decide and act on nothing: a view in, a decision out. See
 // purity_test.go for what that forbids in their source.
 var core = []string{
-	"cluster", "internal/num", "internal/lp", "interference", "place", "place/encode", "place/baseline", "place/bound",
-	"place/harmony", "place/metis", "balance", "sim",
+	"cluster", "internal/num", "internal/lp", "interference", "place", "place/jobs", "place/encode", "place/baseline", "place/bound",
+	"place/harmony", "place/metis", "balance", "sim", "sim/measured", "sim/contention",
 }
 
 // coreModules are the only modules that core packages may reach, even through
