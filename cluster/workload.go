@@ -84,4 +84,6 @@ type Running struct {
 	Movable bool `json:"movable,omitempty"`
 	// Group is the name of the group the task came in.
 	Group string `json:"group,omitempty"`
+	// Started is when the task began to run, so that a policy may know its age.
+	Started time.Duration `json:"started,omitzero"`
 }
