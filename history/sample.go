@@ -54,6 +54,9 @@ type Sample struct {
 	// that job's tasks were spread, where there is one.
 	Job  string       `json:"job,omitempty"`
 	Span cluster.Span `json:"span,omitempty"`
+	// Workers is how many workers the job of the measured task had; 0 means 1.
+	// Value is then the rate of the whole job, not of one worker.
+	Workers int `json:"workers,omitempty"`
 	// BatchSize is the task's training batch size; 0 where it has none.
 	BatchSize int `json:"batch_size,omitempty"`
 	// Metric, Value and Alone: what was measured, together and alone on the same
@@ -90,6 +93,8 @@ func (s Sample) Validate() error {
 		return fmt.Errorf("metric: %q is none of rate, p50, p99", s.Metric)
 	case s.Scope != "" && s.Scope != ScopeDevice && s.Scope != ScopeNode && s.Scope != ScopeRack:
 		return fmt.Errorf("scope: %q is none of device, node, rack", s.Scope)
+	case s.Workers < 0:
+		return fmt.Errorf("workers: %d is negative", s.Workers)
 	case s.BatchSize < 0:
 		return fmt.Errorf("batch_size: %d is negative", s.BatchSize)
 	case s.Repeats < 0:

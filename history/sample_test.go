@@ -34,6 +34,7 @@ func TestValidateNamesTheFieldAndTheValue(t *testing.T) {
 		{"unknown metric", func(s *Sample) { s.Metric = "p95" }, `"p95"`},
 		{"unknown scope", func(s *Sample) { s.Scope = "room" }, `"room"`},
 		{"negative batch size", func(s *Sample) { s.BatchSize = -1 }, "batch_size: -1"},
+		{"negative workers", func(s *Sample) { s.Workers = -1 }, "workers: -1"},
 		{"negative repeats", func(s *Sample) { s.Repeats = -2 }, "repeats: -2"},
 		{"ends before it starts", func(s *Sample) { s.Start, s.End = now, now.Add(-time.Second) }, "end:"},
 		{"negative count", func(s *Sample) { s.Colocation = cluster.Colocation{"redis": 1, "mms": -1} }, `-1 tasks of workload "mms"`},
@@ -96,14 +97,14 @@ func TestSampleJSON(t *testing.T) {
 	s := valid()
 	s.Start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s.End = s.Start.Add(5 * time.Second)
-	s.Scope, s.Job, s.Span, s.BatchSize = ScopeDevice, "j1", cluster.SpanRack, 32
+	s.Scope, s.Job, s.Span, s.Workers, s.BatchSize = ScopeDevice, "j1", cluster.SpanRack, 4, 32
 	got, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"source":"profile","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:04:10Z","class":"c5",` +
 		`"scope":"device","colocation":{"mms":2,"redis":1},"workload":"redis","role":"replica","job":"j1","span":"rack",` +
-		`"batch_size":32,"metric":"rate","value":0.8,"alone":1,"repeats":3,"spread":0.01}`
+		`"workers":4,"batch_size":32,"metric":"rate","value":0.8,"alone":1,"repeats":3,"spread":0.01}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

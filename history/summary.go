@@ -17,6 +17,7 @@ type Cell struct {
 	Workload   string
 	Role       cluster.Role
 	Span       cluster.Span
+	Workers    int // never 0: 1 where the sample has none
 	BatchSize  int
 	Metric     Metric
 }
@@ -29,7 +30,7 @@ func (s Sample) Cell() Cell {
 	}
 	return Cell{
 		Class: s.Class, Scope: scope, Colocation: s.Colocation.Key(), Workload: s.Workload,
-		Role: s.Role, Span: s.Span, BatchSize: s.BatchSize, Metric: s.Metric,
+		Role: s.Role, Span: s.Span, Workers: max(s.Workers, 1), BatchSize: s.BatchSize, Metric: s.Metric,
 	}
 }
 
@@ -47,6 +48,9 @@ func (c Cell) String() string {
 	}
 	if c.Span != "" {
 		text += " spanning " + string(c.Span)
+	}
+	if c.Workers > 1 {
+		text += fmt.Sprintf(" with %d workers", c.Workers)
 	}
 	if c.BatchSize != 0 {
 		text += fmt.Sprintf(" at batch size %d", c.BatchSize)

@@ -85,7 +85,7 @@ func (p *sampleParser) text(field string, b []byte) string {
 
 func isNumber(field string) bool {
 	switch field {
-	case "batch_size", "value", "alone", "repeats", "spread":
+	case "workers", "batch_size", "value", "alone", "repeats", "spread":
 		return true
 	}
 	return false
@@ -95,7 +95,7 @@ func isNumber(field string) bool {
 // columns of the CSV form too.
 var sampleFields = []string{
 	"source", "start", "end", "class", "scope", "colocation", "workload", "role", "job", "span",
-	"batch_size", "metric", "value", "alone", "repeats", "spread",
+	"workers", "batch_size", "metric", "value", "alone", "repeats", "spread",
 }
 
 // requiredFields are those that a sample can't be without.
@@ -112,7 +112,7 @@ func fieldIndex(name []byte) int {
 
 func (p *sampleParser) parse(line []byte, strict bool) (history.Sample, error) {
 	var s history.Sample
-	var seen [16]bool // by position in sampleFields
+	var seen [17]bool // by position in sampleFields
 	err := eachField(line, func(name, value []byte) error {
 		at := fieldIndex(name)
 		if at < 0 {
@@ -224,6 +224,8 @@ func setField(s *history.Sample, field, text string) (err error) {
 		s.Job = text
 	case "span":
 		s.Span = cluster.Span(text)
+	case "workers":
+		count(&s.Workers)
 	case "batch_size":
 		count(&s.BatchSize)
 	case "metric":

@@ -87,7 +87,7 @@ func WriteCSV(w io.Writer, samples []history.Sample) error {
 		}
 		row := []string{
 			s.Source, stamp(s.Start), stamp(s.End), s.Class, string(s.Scope), s.Colocation.Key(), s.Workload,
-			string(s.Role), s.Job, string(s.Span), optional(float64(s.BatchSize)), string(s.Metric),
+			string(s.Role), s.Job, string(s.Span), optional(float64(s.Workers)), optional(float64(s.BatchSize)), string(s.Metric),
 			strconv.FormatFloat(s.Value, 'g', -1, 64), optional(s.Alone), optional(float64(s.Repeats)), optional(s.Spread),
 		}
 		if at := slices.IndexFunc(row, func(f string) bool {

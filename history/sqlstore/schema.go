@@ -36,6 +36,8 @@ var steps = []string{
 		repeats    INTEGER NOT NULL, -- 0 means 1
 		spread     REAL    NOT NULL
 	) STRICT`,
+	// Workers of the task's job; 0 means 1. SQLite takes no comment here.
+	`ALTER TABLE samples ADD COLUMN workers INTEGER NOT NULL DEFAULT 0`,
 }
 
 // prepare checks whose file it is, turns write-ahead logging on (readers and

@@ -96,7 +96,7 @@ func (s *Store) append(samples []history.Sample) error {
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	insert, err := tx.Prepare(`INSERT INTO samples (source, started, ended, class, scope, colocation, workload, role,
-		job, span, batch_size, metric, value, alone, repeats, spread) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`)
+		job, span, workers, batch_size, metric, value, alone, repeats, spread) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) append(samples []history.Sample) error {
 			return err
 		}
 		_, err = insert.Exec(m.Source, stamp(m.Start), stamp(m.End), m.Class, string(m.Scope), string(colocation), m.Workload,
-			string(m.Role), m.Job, string(m.Span), m.BatchSize, string(m.Metric), m.Value, m.Alone, m.Repeats, m.Spread)
+			string(m.Role), m.Job, string(m.Span), m.Workers, m.BatchSize, string(m.Metric), m.Value, m.Alone, m.Repeats, m.Spread)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *Store) All() ([]history.Sample, error) {
 
 func (s *Store) all() (samples []history.Sample, err error) {
 	rows, err := s.db.Query(`SELECT id, source, started, ended, class, scope, colocation, workload, role,
-		job, span, batch_size, metric, value, alone, repeats, spread FROM samples ORDER BY id`)
+		job, span, workers, batch_size, metric, value, alone, repeats, spread FROM samples ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *Store) all() (samples []history.Sample, err error) {
 		var id int64
 		var started, ended, colocation string
 		err := rows.Scan(&id, &m.Source, &started, &ended, &m.Class, &m.Scope, &colocation, &m.Workload, &m.Role,
-			&m.Job, &m.Span, &m.BatchSize, &m.Metric, &m.Value, &m.Alone, &m.Repeats, &m.Spread)
+			&m.Job, &m.Span, &m.Workers, &m.BatchSize, &m.Metric, &m.Value, &m.Alone, &m.Repeats, &m.Spread)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", id, err)
 		}

@@ -88,7 +88,7 @@ func TestStoreKeepsEveryField(t *testing.T) {
 	full := history.Sample{
 		Source: "profile", Start: at, End: at.Add(time.Second), Class: "c5", Scope: history.ScopeDevice,
 		Colocation: cluster.Colocation{"redis": 1, "mms \"x\"": 2}, Workload: "redis", Role: cluster.Worker,
-		Job: "j", Span: cluster.SpanRack, BatchSize: 32, Metric: history.P99, Value: 1e-300, Alone: 0.1, Repeats: 3, Spread: 5e300,
+		Job: "j", Span: cluster.SpanRack, Workers: 4, BatchSize: 32, Metric: history.P99, Value: 1e-300, Alone: 0.1, Repeats: 3, Spread: 5e300,
 	}
 	want := []history.Sample{sample(1), full, sample(0)}
 	s := open(t, path)
