@@ -1,6 +1,9 @@
 package num
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Adam is the optimiser of Kingma and Ba (2015, algorithm 1) with the
 // decoupled weight decay of Loshchilov and Hutter (2019, algorithm 2).
@@ -51,6 +54,35 @@ func (a *Adam) Step(rate float32) {
 			grad[i] = 0
 		}
 	}
+}
+
+// AdamState is all that an Adam remembers between steps.
+type AdamState struct {
+	First, Second [][]float32 // the moments, for each parameter
+	Beta1, Beta2  float64     // the powers of the two decays reached so far
+}
+
+// State is shared with a: copy it, or write it out, before the next Step.
+func (a *Adam) State() AdamState { return AdamState{a.m, a.v, a.b1, a.b2} }
+
+// SetState goes on from a State of an Adam over parameters of the same sizes.
+func (a *Adam) SetState(s AdamState) error {
+	for _, moments := range [][][]float32{s.First, s.Second} {
+		if len(moments) != len(a.m) {
+			return fmt.Errorf("moments of %d parameters, want %d", len(moments), len(a.m))
+		}
+		for k := range moments {
+			if len(moments[k]) != len(a.m[k]) {
+				return fmt.Errorf("moments of parameter %d have size %d, want %d", k, len(moments[k]), len(a.m[k]))
+			}
+		}
+	}
+	for k := range a.m {
+		copy(a.m[k], s.First[k])
+		copy(a.v[k], s.Second[k])
+	}
+	a.b1, a.b2 = s.Beta1, s.Beta2
+	return nil
 }
 
 // Cosine is the learning rate of a step of total: it rises linearly over the
