@@ -174,6 +174,7 @@ func TestWhatGoesWrongSaysSo(t *testing.T) {
 		{"crash", `sys.stderr.write('out of luck\n'); sys.exit(3)`, []string{"ended without deciding", "exit status 3", "out of luck"}},
 		{"exception", `raise KeyError('nodes')`, []string{"exit status 1", "KeyError: 'nodes'"}},
 		{"ends", `sys.exit(0)`, []string{"exit status 0", "answer every request"}},
+		{"leaves a child", `import subprocess; subprocess.Popen(['sleep', '60']); sys.exit(0)`, []string{"exit status 0", "kept its output open", "killed 1s later", "without &"}},
 		{"ends within a line", `sys.stdout.write('{"id": 1, "bi'); sys.exit(0)`, []string{"middle of a line", `{\"id\": 1, \"bi`}},
 		{"not JSON", `print('hello', flush=True)`, []string{"not an answer in JSON", "hello"}},
 		{"two values", `print('{"id": 1} {"id": 2}', flush=True)`, []string{"more than one JSON value"}},
@@ -183,7 +184,7 @@ func TestWhatGoesWrongSaysSo(t *testing.T) {
 		{"wrong id", `say({'id': 7, 'bind': []})`, []string{"id 7", "has 1"}},
 		{"refuses", `say({'id': request['id'], 'error': 'too many zones'})`, []string{"refused: too many zones"}},
 		{"oversize line", `print('x' * 70000, flush=True)`, []string{"line of more than 65536 bytes"}},
-		{"never answers", `time.sleep(60)`, []string{"no decision within", "more time"}},
+		{"never answers", `time.sleep(60)`, []string{"waited", "for a decision and killed", "--time-limit"}},
 		{"asks for a strange metric", `ask(metric='p95', colocations=[])`, []string{`"p95"`, "rate, p50, p99"}},
 		{"asks for a bad count", `ask(colocations=[{'a': 0}])`, []string{"0 tasks of", "colocations[0]"}},
 	} {

@@ -165,7 +165,7 @@ func (p *Policy) why(err error) error {
 	case p.ctx.Err() != nil:
 		return fmt.Errorf("stopped: %w", p.ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no decision within %s; make the program faster, or give it more time", p.o.Timeout)
+		return fmt.Errorf("waited %s for a decision and killed the program; make it faster, or give it more time (--time-limit)", p.o.Timeout)
 	}
 	return err
 }

@@ -107,8 +107,12 @@ func (p *process) line(ctx context.Context) ([]byte, error) {
 	case l := <-p.lines:
 		if errors.Is(l.err, io.EOF) {
 			<-p.done
-			if p.state == nil {
+			switch {
+			case p.state == nil:
 				return nil, errors.New("the program ended (exit status 0) without deciding; it must answer every request until its input ends")
+			case errors.Is(p.state, exec.ErrWaitDelay):
+				return nil, fmt.Errorf("the program ended (exit status 0) without deciding, but a process that it had started kept its output open, and was killed %s later; "+
+					"the program must stay until its input ends: in a shell script, start what decides with exec and without &", grace)
 			}
 			return nil, fmt.Errorf("the program ended without deciding: %w", p.state)
 		}

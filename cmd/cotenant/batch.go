@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history/formats"
 )
-
-// maxBatch bounds the tasks of one batch: more is a slip of the keyboard.
-const maxBatch = 1_000_000
 
 // batch is the services to place: tasks by workload, in the order of columns;
 // or the groups that wait in a snapshot.
@@ -32,7 +31,10 @@ func (b *batch) tasks() int {
 
 // readBatch reads FILE[:row]: a row of a CSV with a column a workload.
 func readBatch(in *inputs, spec string) (*batch, error) {
-	file, row, _ := formats.SplitRow(spec)
+	file, row, isRow := formats.SplitRow(spec)
+	if at := strings.LastIndexByte(spec, ':'); !isRow && at > 0 && isFile(spec[:at]) && !isFile(spec) {
+		return nil, wrongUse("--batch %s: %q is no row; rows of %s count from 0 after the header: 0, 1, ...", spec, spec[at+1:], spec[:at])
+	}
 	data, err := in.read("batch", file)
 	if err != nil {
 		return nil, err
@@ -49,10 +51,12 @@ func readBatch(in *inputs, spec string) (*batch, error) {
 	for i, w := range b.workloads {
 		b.counts[i] = counts[w]
 	}
-	if n := b.tasks(); n > maxBatch {
-		return nil, fmt.Errorf("%s: %d tasks; a batch has at most %d", b.name, n, maxBatch)
-	}
 	return b, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
 
 var orders = []string{"random", "workload", "roundrobin"}

@@ -44,8 +44,8 @@ func (f *clusterFlags) load(in *inputs, log io.Writer, src *source, strict bool)
 		return c, wrongUse("where to place? give --nodes N or --cluster FILE")
 	case f.nodes != "" && f.cluster != "":
 		return c, wrongUse("--nodes and --cluster are both given; keep one")
-	case f.slots < 0:
-		return c, wrongUse("--slots %d: negative; give the most tasks on a node", f.slots)
+	case f.slots < 0 || f.slots > maxSlots:
+		return c, wrongUse("--slots %d: give the most tasks on a node, 1 to %d", f.slots, maxSlots)
 	case f.zones < 0:
 		return c, wrongUse("--zones %d: negative", f.zones)
 	case f.cluster != "" && len(f.capacity) > 0:
@@ -58,6 +58,9 @@ func (f *clusterFlags) load(in *inputs, log io.Writer, src *source, strict bool)
 	}
 	if err != nil {
 		return c, err
+	}
+	if f.zones > len(c.Nodes) {
+		return c, wrongUse("--zones %d: more than the %d nodes; give 1 to %d", f.zones, len(c.Nodes), len(c.Nodes))
 	}
 	if f.zones > 0 {
 		labelZones(c.Nodes, f.zones)

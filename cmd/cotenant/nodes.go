@@ -12,6 +12,9 @@ import (
 // maxNodes bounds a made-up cluster: more is a slip of the keyboard.
 const maxNodes = 100_000
 
+// maxSlots bounds the tasks on a node: machines run hundreds.
+const maxSlots = 10_000
+
 var nodesPart = regexp.MustCompile(`^(?:([^:,]*):)?([0-9]+)(?:x([0-9]+))?$`)
 
 // parseNodes reads [class:]N[xDEVICES][,...].

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 // quantities are resources as people write them: cpu in cores ("500m", 2),
@@ -45,17 +44,11 @@ func (q quantities) resources(what string) (cluster.Resources, error) {
 // parseAmount reads a quantity of a resource in the unit that
 // cluster.Resources counts.
 func parseAmount(name, text string) (int64, error) {
-	q, err := resource.ParseQuantity(text)
+	n, err := formats.ParseQuantity(name, text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a quantity; write for example 500m, 2 or 16Gi", text)
+		return 0, fmt.Errorf("%q %w", text, err)
 	}
-	if q.Sign() < 0 {
-		return 0, fmt.Errorf("%q is negative", text)
-	}
-	if name == cluster.CPU {
-		return q.MilliValue(), nil
-	}
-	return q.Value(), nil
+	return n, nil
 }
 
 // parseCapacity reads [class:]resource=quantity,... as --capacity has it.

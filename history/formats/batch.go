@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// MaxBatch bounds the tasks of one batch: more is a slip of the keyboard.
+const MaxBatch = 1_000_000
+
 // Batches are the rows of a table of task batches.
 type Batches struct {
 	Workloads []string
@@ -95,7 +98,7 @@ func (t *table) batch() ([]int, error) {
 	row := make([]int, len(t.header))
 	total := 0
 	for i, w := range t.header {
-		n, missing, err := parseCount(t.fields[i], maxCount)
+		n, missing, err := parseCount(t.fields[i], 1<<53)
 		if missing {
 			err = errors.New("is no number of tasks; write 0 for none")
 		}
@@ -103,10 +106,13 @@ func (t *table) batch() ([]int, error) {
 			return nil, &fieldError{w, t.fields[i], err}
 		}
 		row[i] = n
-		total += n
+		total = min(total+n, 1<<53)
 	}
-	if total == 0 {
+	switch {
+	case total == 0:
 		return nil, errors.New("a batch without a task")
+	case total > MaxBatch:
+		return nil, fmt.Errorf("%d tasks; a batch has at most %d", total, MaxBatch)
 	}
 	return row, nil
 }

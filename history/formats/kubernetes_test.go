@@ -90,9 +90,9 @@ func TestQuantities(t *testing.T) {
 		{cluster.Memory, "-1", 0, "negative"},
 		{cluster.Memory, "8Ei", 0, "out of range"},
 		{cluster.CPU, "9223372036854776", 0, "out of range"},
-		{cluster.CPU, "9223372036854775", 9223372036854775000, ""},
+		{cluster.CPU, "1152921504606846", 1152921504606846000, ""},
 	} {
-		got, err := parseQuantity(c.name, c.text)
+		got, err := ParseQuantity(c.name, c.text)
 		switch {
 		case c.bad != "":
 			if err == nil || !strings.Contains(err.Error(), c.bad) {

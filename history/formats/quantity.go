@@ -2,6 +2,7 @@ package formats
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -11,35 +12,44 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 )
 
-// parseQuantity reads an amount of a resource by Kubernetes' rules ("100m",
+// MaxQuantity bounds an amount of a resource, in the unit of
+// cluster.Resources: 1 EiB of memory. A node that runs several times what it
+// has must still be counted without overflow.
+const MaxQuantity = 1 << 60
+
+// ParseQuantity reads an amount of a resource by Kubernetes' rules ("100m",
 // "1e3", "0.5Gi") into the unit of cluster.Resources: thousandths for CPU,
-// whole units for the rest, rounded up as Kubernetes rounds.
-func parseQuantity(name, text string) (int64, error) {
+// whole units for the rest, rounded up as Kubernetes rounds. Errors say what is
+// wrong with the text, without repeating it.
+func ParseQuantity(name, text string) (int64, error) {
 	// The library computes with as many digits as an exponent asks for.
 	const longest, largestExponent = 64, 30
 	if len(text) > longest {
 		return 0, errors.New("is too long for a quantity")
 	}
+	most, unit := int64(MaxQuantity), ""
+	if name == cluster.CPU {
+		most, unit = MaxQuantity/1000, " cores"
+	}
+	tooMuch := fmt.Errorf("is out of range: at most %d%s", most, unit)
 	if at := strings.IndexAny(text, "eE"); at >= 0 {
-		if n, err := strconv.Atoi(text[at+1:]); err == nil && (n > largestExponent || n < -largestExponent) {
-			return 0, errors.New("is out of range")
+		n, err := strconv.Atoi(text[at+1:])
+		if errors.Is(err, strconv.ErrRange) || err == nil && (n > largestExponent || n < -largestExponent) {
+			return 0, tooMuch
 		}
 	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
-		return 0, errors.New("is not a quantity like 100m, 1e3 or 0.5Gi")
+		return 0, errors.New("is not a quantity like 500m, 2 or 16Gi")
 	}
 	if q.Sign() < 0 {
 		return 0, errors.New("is negative")
 	}
-	if name == cluster.CPU {
-		if q.CmpInt64(math.MaxInt64/1000) > 0 {
-			return 0, errors.New("is out of range")
-		}
-		return q.MilliValue(), nil
+	if q.CmpInt64(most) > 0 {
+		return 0, tooMuch
 	}
-	if q.CmpInt64(math.MaxInt64) >= 0 {
-		return 0, errors.New("is out of range")
+	if name == cluster.CPU {
+		return q.MilliValue(), nil
 	}
 	return q.Value(), nil
 }
@@ -56,7 +66,7 @@ func resources(field string, list map[string]rawQuantity) (cluster.Resources, er
 		if text == "" {
 			continue
 		}
-		n, err := parseQuantity(name, text)
+		n, err := ParseQuantity(name, text)
 		if err != nil {
 			return nil, &fieldError{field + "[" + name + "]", text, err}
 		}

@@ -274,7 +274,12 @@ func (p *problem) atLeast(s *shape) float64 {
 	if !limited || hasRules(p.trial) {
 		return 0
 	}
-	ways := make([]float64, max(0, room)+1)
+	pending := 0
+	for _, n := range p.demand {
+		pending += n
+	}
+	room = max(0, min(room, pending)) // a node may have more slots than memory has bytes
+	ways := make([]float64, room+1)
 	ways[0] = 1
 	for k, n := range p.demand {
 		if n == 0 || !p.fits(k, s.node) {
