@@ -54,8 +54,9 @@ type dataset struct {
 }
 
 // usable says whether a sample describes tasks that share one node or device.
+// The rate of a job of several workers is set by all places that they sit in.
 func usable(s history.Sample) bool {
-	return s.Scope != history.ScopeRack && s.Span != cluster.SpanRack && s.Span != cluster.SpanApart
+	return s.Scope != history.ScopeRack && s.Span != cluster.SpanRack && s.Span != cluster.SpanApart && s.Workers <= 1
 }
 
 // cells validates samples and merges the repeats of each cell, of the given

@@ -119,3 +119,7 @@ func FuzzCluster(f *testing.F) {
 		}
 	})
 }
+
+func FuzzGavel(f *testing.F)        { fuzz(f, "gavel.json") }
+func FuzzGavelTrace10(f *testing.F) { fuzz(f, "gavel10.trace") }
+func FuzzGavelTrace7(f *testing.F)  { fuzz(f, "gavel7.trace") }

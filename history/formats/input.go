@@ -145,3 +145,18 @@ func (l *lineReader) next() ([]byte, error) {
 		return bytes.TrimSuffix(line, []byte{'\r'}), nil
 	}
 }
+
+// firstByte skips white space and returns what comes after it, unread; io.EOF
+// where nothing does.
+func firstByte(in *bufio.Reader) (byte, error) {
+	for {
+		c, err := in.ReadByte()
+		switch {
+		case err != nil:
+			return 0, err
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			continue
+		}
+		return c, in.UnreadByte()
+	}
+}

@@ -67,24 +67,16 @@ type kubernetes struct {
 }
 
 func (k *kubernetes) read(in *bufio.Reader) error {
-	for {
-		c, err := in.ReadByte()
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-			continue
-		}
-		if err := in.UnreadByte(); err != nil {
-			return err
-		}
-		if c == '{' {
-			return k.readJSON(in)
-		}
-		return k.readYAML(in)
+	c, err := firstByte(in)
+	switch {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	case c == '{':
+		return k.readJSON(in)
 	}
+	return k.readYAML(in)
 }
 
 // readJSON reads JSON documents up to the end.

@@ -242,16 +242,24 @@ func (t *table) amount(column string, most int) (int, error) {
 // seconds is a time of the trace that must be there.
 func (t *table) seconds(column string) (time.Duration, error) {
 	text := t.get(column)
+	at, err := parseSeconds(text)
+	if err != nil {
+		return 0, &fieldError{column, text, err}
+	}
+	return at, nil
+}
+
+// parseSeconds reads a time since a trace's zero.
+func parseSeconds(text string) (time.Duration, error) {
 	v, missing, err := parseNumber(text)
 	const most = 1e9 // 31 years
 	switch {
+	case err != nil:
+		return 0, err
 	case missing:
-		err = errors.New("is no time in seconds")
-	case err == nil && (v < 0 || v > most):
-		err = fmt.Errorf("is not within 0 to %g seconds", float64(most))
-	}
-	if err != nil {
-		return 0, &fieldError{column, text, err}
+		return 0, errors.New("is no time in seconds")
+	case v < 0 || v > most:
+		return 0, fmt.Errorf("is not within 0 to %g seconds", float64(most))
 	}
 	whole, part := math.Modf(v) // apart, so that whole seconds stay exact
 	return time.Duration(whole)*time.Second + time.Duration(part*float64(time.Second)), nil

@@ -218,6 +218,52 @@ var readers = []reader{
 		},
 	},
 	{
+		name: "gavel.json", read: erase(ReadGavel), good: golden("gavel.json"), records: 19,
+		with: inGavel("gavel.json"), unit: "rate 20", text: true, fatal: true, bad: badRates,
+	},
+	{
+		name: "gavel_plain.json", read: erase(ReadGavel), good: golden("gavel_plain.json"), records: 6,
+		with: inGavel("gavel_plain.json"), unit: "rate 7", text: true, fatal: true, bad: badRates,
+	},
+	{
+		name: "gavel10.trace", read: erase(ReadGavelTrace), good: golden("gavel10.trace"), records: 4, duplicates: 1,
+		with: appended("gavel10.trace"), unit: "line 5", text: true,
+		bad: []badRecord{
+			{"too few fields", tabs("A3C", "cmd", "-n", "0"), []string{"4 fields", "7 or 10"}},
+			{"an extra field", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "9999", "9"), []string{"11 fields"}},
+			{"the other layout", tabs("A3C", "cmd", "-n", "0", "5", "9999", "1"), []string{"7 fields", "10"}},
+			{"commas", "A3C,cmd,/wd,-n,0,5,1,1,-1,9999", []string{"1 fields", "tabs"}},
+			{"not UTF-8", tabs("A3C", "\xff", "/wd", "-n", "0", "5", "1", "1", "-1", "9999"), []string{"UTF-8"}},
+			{"no model", tabs("", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "9999"), []string{"job_type", "empty"}},
+			{"no batch size", tabs("LM (batch size )", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "9999"), []string{"job_type", "batch size"}},
+			{"data directory", tabs("A3C", "cmd", "/wd", "-n", "yes", "5", "1", "1", "-1", "9999"), []string{"needs_data_dir", "yes"}},
+			{"no steps", tabs("A3C", "cmd", "/wd", "-n", "0", "", "1", "1", "-1", "9999"), []string{"total_steps", "no number"}},
+			{"zero steps", tabs("A3C", "cmd", "/wd", "-n", "0", "0", "1", "1", "-1", "9999"), []string{"total_steps", "no work"}},
+			{"NaN steps", tabs("A3C", "cmd", "/wd", "-n", "0", "NaN", "1", "1", "-1", "9999"), []string{"total_steps", "NaN"}},
+			{"negative steps", tabs("A3C", "cmd", "/wd", "-n", "0", "-5", "1", "1", "-1", "9999"), []string{"total_steps", "-5", "negative"}},
+			{"huge steps", tabs("A3C", "cmd", "/wd", "-n", "0", "1e300", "1", "1", "-1", "9999"), []string{"total_steps", "1e300", "more than"}},
+			{"no workers", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "0", "1", "-1", "9999"), []string{"scale_factor", "0"}},
+			{"half a worker", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1.5", "1", "-1", "9999"), []string{"scale_factor", "1.5", "whole"}},
+			{"an army", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1e9", "1", "-1", "9999"), []string{"scale_factor", "1e9", "more than"}},
+			{"negative weight", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "-1", "-1", "9999"), []string{"priority_weight", "-1"}},
+			{"negative SLO", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-2", "9999"), []string{"SLO", "-2"}},
+			{"no arrival", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", ""), []string{"arrival_time", "no time"}},
+			{"negative arrival", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "-3"), []string{"arrival_time", "-3"}},
+			{"infinite arrival", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "Inf"), []string{"arrival_time", "Inf"}},
+			{"huge arrival", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "1e12"), []string{"arrival_time", "1e12"}},
+		},
+	},
+	{
+		name: "gavel7.trace", read: erase(ReadGavelTrace), good: golden("gavel7.trace"), records: 3,
+		with: appended("gavel7.trace"), unit: "line 4", text: true,
+		bad: []badRecord{
+			{"a missing field", tabs("A3C", "cmd", "-n", "0", "5", "9999"), []string{"6 fields", "7 or 10"}},
+			{"the other layout", tabs("A3C", "cmd", "/wd", "-n", "0", "5", "1", "1", "-1", "9999"), []string{"10 fields", "7"}},
+			{"negative arrival", tabs("A3C", "cmd", "-n", "0", "5", "-3", "1"), []string{"arrival_time", "-3"}},
+			{"half a worker", tabs("A3C", "cmd", "-n", "0", "5", "9999", "1.5"), []string{"scale_factor", "1.5"}},
+		},
+	},
+	{
 		name: "kubernetes.yaml", read: erase(ReadKubernetes), good: golden("kubernetes.yaml"), records: 7,
 		with: appendedYAML, unit: "item 8", text: true, fatal: true, bad: badObjects,
 	},
@@ -360,4 +406,41 @@ func readable(t *testing.T, got any, rep Report) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+func tabs(fields ...string) string { return strings.Join(fields, "\t") }
+
+// inGavel puts a record, "key: value" of the worker type "x", at the end of a
+// golden file.
+func inGavel(name string) func(string) []byte {
+	return func(record string) []byte {
+		whole := strings.TrimSpace(string(golden(name)))
+		return []byte(strings.TrimSuffix(whole, "}") + ", \"x\": {" + record + "}}\n")
+	}
+}
+
+// badRates are entries of Gavel's throughputs that can't be read.
+var badRates = []badRecord{
+	{"no tuple", `"('A3C', 1": {"null": 1}`, []string{"x", "('A3C', 1", "ends too early"}},
+	{"a triple", `"('A3C', 1, 2)": {"null": 1}`, []string{"('A3C', 1, 2)", "no pair"}},
+	{"swapped", `"(1, 'A3C')": {"null": 1}`, []string{"(1, 'A3C')", "no pair"}},
+	{"a call", `"('A3C', int(1))": {"null": 1}`, []string{"int(1)", "where a tuple"}},
+	{"no workers", `"('A3C', 0)": {"null": 1}`, []string{"('A3C', 0)", "workers"}},
+	{"half a worker", `"('A3C', 1.5)": {"null": 1}`, []string{"1.5", "whole"}},
+	{"an army", `"('A3C', 1000000000)": {"null": 1}`, []string{"1000000000", "more than"}},
+	{"no name", `"('', 1)": {"null": 1}`, []string{"workload", "empty"}},
+	{"no batch size", `"('LM (batch size x)', 1)": {"null": 1}`, []string{"batch size", `x`}},
+	{"no object", `"A3C": [1]`, []string{"A3C", "not a JSON object"}},
+	{"negative", `"A3C": {"null": -1}`, []string{"x: A3C: null", "-1", "negative"}},
+	{"null", `"A3C": {"null": null}`, []string{"x: A3C: null", "no rate"}},
+	{"NaN text", `"A3C": {"null": "NaN"}`, []string{"x: A3C: null", "NaN", "no rate"}},
+	{"infinite", `"A3C": {"null": "Inf"}`, []string{"x: A3C: null", "Inf"}},
+	{"huge", `"A3C": {"null": 1e999}`, []string{"x: A3C: null", "1e999", "too large"}},
+	{"a list alone", `"A3C": {"null": [1, 2]}`, []string{"x: A3C: null", "[1, 2]"}},
+	{"one of a pair", `"A3C": {"CycleGAN": [1]}`, []string{"x: A3C: CycleGAN", "[1]", "no pair"}},
+	{"three of a pair", `"A3C": {"CycleGAN": [1, 2, 3]}`, []string{"x: A3C: CycleGAN", "no pair"}},
+	{"a number for a pair", `"A3C": {"CycleGAN": 5}`, []string{"x: A3C: CycleGAN", "5", "no pair"}},
+	{"half a misfit", `"A3C": {"CycleGAN": [0.0, 2.0]}`, []string{"x: A3C: CycleGAN", "one rate of 0"}},
+	{"negative pair", `"A3C": {"CycleGAN": [-1, 2]}`, []string{"x: A3C: CycleGAN", "negative"}},
+	{"bad partner", `"A3C": {"('CycleGAN')": [1, 2]}`, []string{"x: A3C: ('CycleGAN')", "key"}},
 }
