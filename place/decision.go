@@ -13,6 +13,7 @@ import (
 func DecisionOf(req Request, p *cluster.Placement, at []int) Decision {
 	nodes := req.View.Nodes()
 	d := Decision{Bind: make([]Binding, 0, len(at))}
+	whyNot := make([]string, p.Kinds()) // the same for all of a kind
 	first := 0
 	for _, g := range req.Pending {
 		fit := 0
@@ -27,7 +28,11 @@ func DecisionOf(req Request, p *cluster.Placement, at []int) Decision {
 			case g.Gang && fit < len(g.Tasks):
 				d.Hold = append(d.Hold, Hold{task.ID, fmt.Sprintf("%d of %d tasks of gang %s fit; gangs are placed whole", fit, len(g.Tasks), g.Name)})
 			case n < 0:
-				d.Hold = append(d.Hold, Hold{task.ID, WhyNot(p, p.Kind(first+i))})
+				k := p.Kind(first + i)
+				if whyNot[k] == "" {
+					whyNot[k] = WhyNot(p, k)
+				}
+				d.Hold = append(d.Hold, Hold{task.ID, whyNot[k]})
 			default:
 				d.Bind = append(d.Bind, Binding{Task: task.ID, Node: nodes[n].Name})
 			}

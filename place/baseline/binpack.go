@@ -36,7 +36,7 @@ func (r *binpackRank) most(kind, node int) float64 {
 	return sum / float64(max(1, len(r.fraction)))
 }
 
-func (r *binpackRank) rank(kind int, candidates []int, scores []float64) {
+func (r *binpackRank) rank(kind int, candidates []int, _ int, scores []float64) {
 	for i, n := range candidates {
 		scores[i] = r.most(kind, n)
 	}

@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -56,81 +54,18 @@ func newBoard(t *place.Trial) *board {
 	nodes := t.Snapshot().Nodes()
 	b := &board{
 		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[uint64]int32{},
-		shape: make([]int32, len(nodes)), at: make([]int32, len(nodes)),
+		at: make([]int32, len(nodes)),
 	}
-	b.sortShapes()
+	s := shapesOf(b.bare, nil)
+	b.shape, b.first, b.coupled = s.of, s.first, s.coupled
+	for _, n := range b.first {
+		b.base = append(b.base, t.Config(int(n)))
+	}
 	for n := range nodes {
 		b.at[n] = -1
 		b.become(n, b.number(b.shape[n], nil, b.base[b.shape[n]]))
 	}
 	return b
-}
-
-// sortShapes numbers the shapes. A domain that holds a single node is left out
-// of a shape: all that counts in it is what the node itself runs.
-func (b *board) sortShapes() {
-	t, nodes := b.trial, b.trial.Snapshot().Nodes()
-	rules := t.Snapshot().Constraints()
-	b.coupled = len(rules.Spread) > 0
-	var keys []string
-	for _, s := range rules.Spread {
-		keys = append(keys, s.Key)
-	}
-	for _, a := range rules.AntiAffinity {
-		if a.Key == "" {
-			a.Key = cluster.HostKey
-		}
-		keys = append(keys, a.Key)
-	}
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
-	size := map[[2]string]int{}
-	for _, key := range keys {
-		for n := range nodes {
-			if d, ok := nodes[n].Domain(key); ok {
-				size[[2]string{key, d}]++
-				b.coupled = b.coupled || size[[2]string{key, d}] > 1
-			}
-		}
-	}
-	var kindOf []int // the first kind of each workload that has one
-	seen := make([]bool, len(t.Workloads()))
-	for k := range t.Kinds() {
-		if w := t.Workload(k); !seen[w] {
-			seen[w] = true
-			kindOf = append(kindOf, k)
-		}
-	}
-	index := map[string]int32{}
-	for n := range nodes {
-		var s strings.Builder
-		slots, limited := t.FreeSlots(n)
-		fmt.Fprintf(&s, "%q %d %t %d %d", nodes[n].Class, slots, limited, t.Free(n), t.Counts(n))
-		for _, k := range kindOf {
-			if r := t.Check(k, n); r <= cluster.NoDomain {
-				fmt.Fprintf(&s, " %d", r)
-			} else {
-				s.WriteString(" 0")
-			}
-		}
-		for _, key := range keys {
-			if d, ok := nodes[n].Domain(key); !ok {
-				s.WriteString(" none")
-			} else if size[[2]string{key, d}] > 1 {
-				fmt.Fprintf(&s, " %q", d)
-			} else {
-				s.WriteString(" own")
-			}
-		}
-		id, ok := index[s.String()]
-		if !ok {
-			id = int32(len(b.first))
-			index[s.String()] = id
-			b.first = append(b.first, int32(n))
-			b.base = append(b.base, t.Config(n))
-		}
-		b.shape[n] = id
-	}
 }
 
 // number is the state of a shape with the items and the config that results;

@@ -52,6 +52,10 @@ type Paragon struct {
 // Place implements place.Policy.
 func (p Paragon) Place(req place.Request) (place.Decision, error) {
 	placement := cluster.NewPlacement(req.View, req.Tasks())
+	return newRanked(req, placement, newParagonRank(p, req, placement), false).place(p.Explain), nil
+}
+
+func newParagonRank(p Paragon, req place.Request, placement *cluster.Placement) *paragonRank {
 	r := &paragonRank{placement: placement, nodes: req.View.Nodes(), classes: map[string]int{}}
 	for _, n := range r.nodes {
 		if _, ok := r.classes[n.Class]; !ok {
@@ -60,7 +64,7 @@ func (p Paragon) Place(req place.Request) (place.Decision, error) {
 		}
 		r.class = append(r.class, r.classes[n.Class])
 	}
-	return newRanked(req, placement, r, false).place(p.Explain), nil
+	return r
 }
 
 // classification is what Paragon knows of the workloads on a class.
@@ -180,7 +184,7 @@ func (r *paragonRank) score(w, node int) float64 {
 	return tie - apart - max(0, -d1) - max(0, -d2)
 }
 
-func (r *paragonRank) rank(kind int, candidates []int, scores []float64) {
+func (r *paragonRank) rank(kind int, candidates []int, _ int, scores []float64) {
 	w := r.placement.Workload(kind)
 	for i, n := range candidates {
 		scores[i] = r.score(w, n)

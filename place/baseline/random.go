@@ -32,8 +32,8 @@ type randomRank struct {
 }
 
 // rank makes all nodes alike, so that the tie is drawn.
-func (r *randomRank) rank(_ int, candidates []int, scores []float64) {
-	r.fit = len(candidates)
+func (r *randomRank) rank(_ int, _ []int, fit int, scores []float64) {
+	r.fit = fit
 	clear(scores)
 }
 

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -30,7 +31,16 @@ type sequence struct {
 	at   []int // node by pending task; -1 while held
 	why  map[int]place.Reason
 	held map[int]string // why the last try of a gang failed, by its first task
+
+	full    []bool // by kind: no node takes one, until something changes that
+	skewing bool   // a task more can make room for another: spread rules
+	tried   int    // the first so many tasks have had their turn
+	stopped bool
 }
+
+// stopEvery is how many tasks are placed between two looks at the time: a
+// batch of fewer is done before anybody waits for it.
+const stopEvery = 256
 
 func newSequence(req place.Request, p *cluster.Placement, c chooser, explain bool) *sequence {
 	s := &sequence{req: req, placement: p, chooser: c, explain: explain, why: map[int]place.Reason{}, held: map[int]string{}}
@@ -39,15 +49,18 @@ func newSequence(req place.Request, p *cluster.Placement, c chooser, explain boo
 			s.at = append(s.at, -1)
 		}
 	}
+	s.full = make([]bool, p.Kinds())
+	s.skewing = len(req.View.Constraints().Spread) > 0
 	return s
 }
 
 // place tries every task that is held, in order, until a pass places none: a
 // task that would have skewed its spread may fit once others are placed. It
-// reports whether it placed any.
+// reports whether it placed any. Where the request's time is up, it ends.
 func (s *sequence) place() bool {
 	moved := false
-	for placed := true; placed; {
+	clear(s.full) // the caller may have moved tasks since
+	for placed := true; placed && !s.stopped; {
 		placed = false
 		first := 0
 		for _, g := range s.req.Pending {
@@ -70,9 +83,23 @@ func (s *sequence) place() bool {
 
 func (s *sequence) one(i int) bool {
 	k := s.placement.Kind(i)
+	if i >= s.tried {
+		s.stopped = s.stopped || i%stopEvery == stopEvery-1 && s.req.Stopped()
+		if s.stopped {
+			return false
+		}
+		s.tried = i + 1
+	}
+	if s.full[k] {
+		return false
+	}
 	n := s.chooser.choose(k)
 	if n < 0 {
+		s.full[k] = true
 		return false
+	}
+	if s.skewing {
+		clear(s.full)
 	}
 	if s.explain {
 		s.why[i] = s.chooser.reason(k, n)
@@ -97,6 +124,7 @@ func (s *sequence) gang(g cluster.Group, first int) bool {
 			s.at[j] = -1
 			delete(s.why, j)
 		}
+		clear(s.full)
 		return false
 	}
 	return true
@@ -115,14 +143,24 @@ func (s *sequence) decision() place.Decision {
 		}
 		first += len(g.Tasks)
 	}
+	tasks := s.req.Tasks()
+	late := map[cluster.TaskID]bool{}
+	if s.stopped {
+		for _, t := range tasks[s.tried:] {
+			late[t.ID] = true
+		}
+	}
 	for i := range d.Hold {
 		if why, ok := gang[d.Hold[i].Task]; ok {
 			d.Hold[i].Why = why
 		}
+		if late[d.Hold[i].Task] {
+			d.Hold[i].Why = fmt.Sprintf("the time was up after %d of %d tasks, before its turn", s.tried, len(tasks))
+		}
 	}
 	if s.explain {
 		d.Why = make(place.Reasons, len(s.why))
-		for i, t := range s.req.Tasks() {
+		for i, t := range tasks {
 			if why, ok := s.why[i]; ok {
 				d.Why[t.ID] = why
 			}
@@ -134,8 +172,9 @@ func (s *sequence) decision() place.Decision {
 // ranker scores nodes for a task; the highest score wins.
 type ranker interface {
 	// rank writes into scores what the candidates, which all take the task, are
-	// worth. Some scores depend on all candidates (kube-scheduler normalises).
-	rank(kind int, candidates []int, scores []float64)
+	// worth. Some scores depend on all candidates (kube-scheduler normalises):
+	// each stands for the nodes that are like it, fit nodes in all.
+	rank(kind int, candidates []int, fit int, scores []float64)
 	// counted tells of a task that came to (by = 1) or left (-1) a node.
 	counted(kind, node, by int)
 	// reason accounts for a node that won over others.
@@ -151,53 +190,76 @@ type ranked struct {
 	req        place.Request
 	randomTies bool
 
+	alike      *alike
 	candidates []int
 	scores     []float64
 }
 
 func newRanked(req place.Request, p *cluster.Placement, r ranker, randomTies bool) *ranked {
-	return &ranked{Placement: p, ranker: r, req: req, randomTies: randomTies}
+	return &ranked{Placement: p, ranker: r, req: req, randomTies: randomTies && req.Rand != nil, alike: newAlike(req, p)}
 }
 
 func (r *ranked) choose(kind int) int {
 	r.candidates = r.candidates[:0]
-	for n := range r.req.View.Nodes() {
-		if r.Check(kind, n) == cluster.Fits {
+	fit := 0
+	for _, s := range r.alike.live {
+		// All nodes of a set take the task or none does.
+		set := r.alike.sets[s].nodes
+		if n := int(set[0]); r.Check(kind, n) == cluster.Fits {
 			r.candidates = append(r.candidates, n)
+			fit += len(set)
 		}
 	}
 	if len(r.candidates) == 0 {
 		return -1
 	}
-	if cap(r.scores) < len(r.candidates) {
-		r.scores = make([]float64, len(r.req.View.Nodes()))
+	r.scores = slices.Grow(r.scores[:0], len(r.candidates))[:len(r.candidates)]
+	r.rank(kind, r.candidates, fit, r.scores)
+	best := slices.Max(r.scores)
+	if r.randomTies {
+		return r.draw(best)
 	}
-	r.scores = r.scores[:len(r.candidates)]
-	r.rank(kind, r.candidates, r.scores)
-	best, ties := 0, 1
-	for i := 1; i < len(r.scores); i++ {
-		switch {
-		case r.scores[i] > r.scores[best]:
-			best, ties = i, 1
-		case r.scores[i] == r.scores[best]:
-			ties++
-			// Each of the ties found so far stays with the same chance.
-			if r.randomTies && r.req.Rand != nil && r.req.Rand.IntN(ties) == 0 {
-				best = i
-			}
+	lowest := -1
+	for i, n := range r.candidates {
+		if r.scores[i] == best && (lowest < 0 || n < lowest) {
+			lowest = n
 		}
 	}
-	return r.candidates[best]
+	return lowest
+}
+
+// draw picks any node of the best score with the same chance.
+func (r *ranked) draw(best float64) int {
+	set := func(i int) []int32 { return r.alike.sets[r.alike.at[r.candidates[i]]].nodes }
+	ties := 0
+	for i := range r.candidates {
+		if r.scores[i] == best {
+			ties += len(set(i))
+		}
+	}
+	pick := r.req.Rand.IntN(ties)
+	for i := range r.candidates {
+		if r.scores[i] != best {
+			continue
+		}
+		if nodes := set(i); pick < len(nodes) {
+			return int(nodes[pick])
+		}
+		pick -= len(set(i))
+	}
+	panic("baseline: drew a node past the last")
 }
 
 func (r *ranked) put(kind, node int) {
 	r.Put(kind, node)
 	r.counted(kind, node, 1)
+	r.alike.moved(kind, node, 1)
 }
 
 func (r *ranked) take(kind, node int) {
 	r.Take(kind, node)
 	r.counted(kind, node, -1)
+	r.alike.moved(kind, node, -1)
 }
 
 func (r *ranked) reason(kind, node int) place.Reason { return r.ranker.reason(kind, node) }

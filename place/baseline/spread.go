@@ -48,7 +48,7 @@ func (s Spread) Place(req place.Request) (place.Decision, error) {
 	r := &spreadRank{allocation: newAllocation(req, p), topology: s.Topology}
 	r.findTaints(req.View)
 	if s.Topology {
-		r.zoneOf, r.zones = numberDomains(r.nodes, cluster.ZoneKey)
+		r.countZones()
 	}
 	return newRanked(req, p, r, s.RandomTies).place(s.Explain), nil
 }
@@ -70,6 +70,25 @@ func numberDomains(nodes []cluster.Node, key string) (of []int, n int) {
 	return of, len(index)
 }
 
+func (r *spreadRank) countZones() {
+	r.zoneOf, r.zones = numberDomains(r.nodes, cluster.ZoneKey)
+	r.inZone = make([]int, len(r.placement.Workloads())*r.zones)
+	for n, z := range r.zoneOf {
+		if z >= 0 {
+			for w, k := range r.placement.Counts(n) {
+				r.inZone[w*r.zones+z] += k
+			}
+		}
+	}
+}
+
+func (r *spreadRank) counted(kind, node, by int) {
+	r.allocation.counted(kind, node, by)
+	if r.zones > 0 && r.zoneOf[node] >= 0 {
+		r.inZone[r.placement.Workload(kind)*r.zones+r.zoneOf[node]] += by
+	}
+}
+
 type spreadRank struct {
 	*allocation
 	topology bool
@@ -77,8 +96,9 @@ type spreadRank struct {
 	zones    int
 	soft     [][]int // by workload, then node: PreferNoSchedule taints not tolerated; nil where there are none
 
+	inZone []int // [workload*zones+zone]: its tasks in the zone
+
 	apart    []float64 // scratch of rank
-	inZone   []int
 	fraction []float64
 }
 
@@ -109,13 +129,13 @@ const (
 	taintWeight    = 3
 )
 
-func (r *spreadRank) rank(kind int, candidates []int, scores []float64) {
+func (r *spreadRank) rank(kind int, candidates []int, fit int, scores []float64) {
 	w := r.placement.Workload(kind)
 	for i, n := range candidates {
 		scores[i] = r.least(kind, n) + r.balanced(kind, n)
 	}
 	if r.topology {
-		for i, s := range r.topologyScores(w, candidates) {
+		for i, s := range r.topologyScores(w, candidates, fit) {
 			scores[i] += topologyWeight * s
 		}
 	}
@@ -163,23 +183,15 @@ func (r *spreadRank) balanced(kind, node int) float64 {
 // topologyScores is PodTopologySpread's score: per constraint the tasks of
 // the workload in the node's domain, weighted by log(domains+2), plus
 // maxSkew-1; then turned round so that the fewest score 100.
-func (r *spreadRank) topologyScores(w int, candidates []int) []float64 {
-	r.inZone = append(r.inZone[:0], make([]int, r.zones)...)
-	if r.zones > 0 {
-		for n := range r.nodes {
-			if z := r.zoneOf[n]; z >= 0 {
-				r.inZone[z] += r.placement.Counts(n)[w]
-			}
-		}
-	}
+func (r *spreadRank) topologyScores(w int, candidates []int, fit int) []float64 {
 	const hostSkew, zoneSkew = 3, 5
-	hosts, zones := math.Log(float64(len(candidates)+2)), math.Log(float64(r.zones+2))
+	hosts, zones := math.Log(float64(fit+2)), math.Log(float64(r.zones+2))
 	r.apart = r.apart[:0]
 	least, most := math.Inf(1), 0.0
 	for _, n := range candidates {
 		s := float64(r.placement.Counts(n)[w])*hosts + hostSkew - 1
 		if r.zones > 0 && r.zoneOf[n] >= 0 {
-			s += float64(r.inZone[r.zoneOf[n]])*zones + zoneSkew - 1
+			s += float64(r.inZone[w*r.zones+r.zoneOf[n]])*zones + zoneSkew - 1
 		}
 		s = math.Round(s)
 		least, most = min(least, s), max(most, s)

@@ -50,7 +50,7 @@ func (r *tetrisRank) alignment(kind, node int) float64 {
 	return sum
 }
 
-func (r *tetrisRank) rank(kind int, candidates []int, scores []float64) {
+func (r *tetrisRank) rank(kind int, candidates []int, _ int, scores []float64) {
 	for i, n := range candidates {
 		scores[i] = r.alignment(kind, n)
 	}

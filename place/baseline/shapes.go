@@ -1,0 +1,93 @@
+package baseline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cotenant/cotenant/cluster"
+)
+
+// shapes sorts nodes by all that tells them apart before a pending task is
+// put: class, room, running tasks and the labels that rules read.
+type shapes struct {
+	of    []int32 // by node: its shape
+	first []int32 // by shape: a node of it
+	// coupled says that what fits on a node depends on other nodes, too.
+	coupled bool
+}
+
+// shapesOf numbers the shapes of a placement with nothing put. A domain that
+// holds a single node is left out of a shape: all that counts in it is what
+// the node itself runs. Nodes also differ where more, if given, does, and by
+// their domains under the keys.
+func shapesOf(p *cluster.Placement, more func(node int) string, keys ...string) shapes {
+	nodes := p.Snapshot().Nodes()
+	rules := p.Snapshot().Constraints()
+	out := shapes{of: make([]int32, len(nodes)), coupled: len(rules.Spread) > 0}
+	ruled := map[string]bool{}
+	for _, s := range rules.Spread {
+		ruled[s.Key] = true
+	}
+	for _, a := range rules.AntiAffinity {
+		if a.Key == "" {
+			a.Key = cluster.HostKey
+		}
+		ruled[a.Key] = true
+	}
+	for key := range ruled {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	size := map[[2]string]int{}
+	for _, key := range keys {
+		for n := range nodes {
+			if d, ok := nodes[n].Domain(key); ok {
+				size[[2]string{key, d}]++
+				out.coupled = out.coupled || ruled[key] && size[[2]string{key, d}] > 1
+			}
+		}
+	}
+	var kindOf []int // the first kind of each workload that has one
+	seen := make([]bool, len(p.Workloads()))
+	for k := range p.Kinds() {
+		if w := p.Workload(k); !seen[w] {
+			seen[w] = true
+			kindOf = append(kindOf, k)
+		}
+	}
+	index := map[string]int32{}
+	for n := range nodes {
+		var s strings.Builder
+		slots, limited := p.FreeSlots(n)
+		fmt.Fprintf(&s, "%q %d %t %d %d", nodes[n].Class, slots, limited, p.Free(n), p.Counts(n))
+		for _, k := range kindOf {
+			if r := p.Check(k, n); r <= cluster.NoDomain {
+				fmt.Fprintf(&s, " %d", r)
+			} else {
+				s.WriteString(" 0")
+			}
+		}
+		for _, key := range keys {
+			if d, ok := nodes[n].Domain(key); !ok {
+				s.WriteString(" none")
+			} else if size[[2]string{key, d}] > 1 {
+				fmt.Fprintf(&s, " %q", d)
+			} else {
+				s.WriteString(" own")
+			}
+		}
+		if more != nil {
+			s.WriteString(more(n))
+		}
+		id, ok := index[s.String()]
+		if !ok {
+			id = int32(len(out.first))
+			index[s.String()] = id
+			out.first = append(out.first, int32(n))
+		}
+		out.of[n] = id
+	}
+	return out
+}
