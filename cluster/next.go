@@ -19,21 +19,18 @@ func (s *Snapshot) Next(gone []int, added []Running) (*Snapshot, error) {
 	size := max(0, len(old)-len(gone)+len(added))
 	n := &Snapshot{spec: s.spec, nodeIndex: s.nodeIndex, workload: s.workload, dimensions: s.dimensions}
 	n.spec.Running = make([]Running, 0, size)
-	n.runningOn = make([]int, 0, size)
 	from := 0
 	for _, at := range gone {
 		if at < from || at >= len(old) {
 			return nil, fmt.Errorf("running task %d of %d cannot end: positions must be ascending and there", at, len(old))
 		}
 		n.spec.Running = append(n.spec.Running, old[from:at]...)
-		n.runningOn = append(n.runningOn, s.runningOn[from:at]...)
 		from = at + 1
 	}
 	n.spec.Running = append(n.spec.Running, old[from:]...)
-	n.runningOn = append(n.runningOn, s.runningOn[from:]...)
 	for i := range added {
 		r := &added[i]
-		at, ok := s.nodeIndex[r.Node]
+		_, ok := s.nodeIndex[r.Node]
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("running task %q: node %q is not in the cluster", r.ID, r.Node)
@@ -41,7 +38,6 @@ func (s *Snapshot) Next(gone []int, added []Running) (*Snapshot, error) {
 			return nil, fmt.Errorf("running task %q: workload is empty", r.ID)
 		}
 		n.spec.Running = append(n.spec.Running, *r)
-		n.runningOn = append(n.runningOn, at)
 		n.meet(r, s)
 	}
 	return n, nil

@@ -88,7 +88,7 @@ func NewPlacement(s *Snapshot, pending []Task) *Placement {
 	p.numberKinds(pending, running, index)
 	p.put = make([]int, len(s.spec.Nodes)*len(p.kinds))
 	for i, k := range running {
-		p.move(k, s.runningOn[i], 1)
+		p.move(k, s.nodeIndex[s.spec.Running[i].Node], 1)
 	}
 	return p
 }

@@ -19,7 +19,6 @@ type Snapshot struct {
 	spec       Spec
 	nodeIndex  map[string]int
 	workload   map[string]int
-	runningOn  []int    // node index of Running[i]
 	dimensions []string // names of resources that some node or task counts
 }
 
@@ -66,7 +65,7 @@ func NewSnapshot(spec Spec) (*Snapshot, error) {
 	}
 	ids := make(map[TaskID]bool, len(spec.Running))
 	for _, r := range spec.Running {
-		at, ok := s.nodeIndex[r.Node]
+		_, ok := s.nodeIndex[r.Node]
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("running task %q: node %q is not in the cluster", r.ID, r.Node)
@@ -76,7 +75,6 @@ func NewSnapshot(spec Spec) (*Snapshot, error) {
 			return nil, fmt.Errorf("running task %q: listed twice", r.ID)
 		}
 		ids[r.ID] = true
-		s.runningOn = append(s.runningOn, at)
 		s.declare(r.Workload)
 		for _, name := range r.Requests.Names() {
 			dims[name] = true
