@@ -108,9 +108,18 @@ func (m *model) place(j *job) {
 		p.demand = [resources]claim{}
 		for _, stage := range [][]phase{p.worker, p.update, p.net} {
 			for _, u := range stage {
-				p.demand[u.of].rate += u.amount / j.base
-				p.demand[u.of].weight += u.weight
+				d := &p.demand[u.of]
+				// A job that uses a resource in two stages asks for the mean of its two
+				// peaks.
+				if both := d.busy + u.alone(); both > 0 {
+					d.rate = (d.rate*d.busy + u.amount) / both
+					d.weight = (d.weight*d.busy + u.weight*u.alone()) / both
+					d.busy = both
+				}
 			}
+		}
+		for i := range p.demand {
+			p.demand[i].busy /= j.base
 		}
 	}
 }
@@ -171,8 +180,8 @@ func (m *model) seconds(u phase, p *part, node []*part) float64 {
 	m.claims = m.claims[:0]
 	for _, o := range node {
 		if d := o.demand[u.of]; o != p && d.rate > 0 {
-			m.claims = append(m.claims, claim{d.rate * m.strength, d.weight})
+			m.claims = append(m.claims, claim{d.rate, d.weight, min(1, d.busy*m.strength)})
 		}
 	}
-	return u.amount / share(m.capacity[u.of], claim{u.peak, u.weight}, m.claims)
+	return u.amount / share(m.capacity[u.of], claim{rate: u.peak, weight: u.weight}, m.claims)
 }

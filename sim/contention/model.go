@@ -85,9 +85,10 @@ func (m *model) best(w *Workload, workers, ps int) float64 {
 		return t
 	}
 	best := math.Inf(1)
-	for kw := 1; kw <= max(1, workers); kw++ {
+	for kw := min(1, workers); kw <= workers; kw++ {
 		for kp := min(1, ps); kp <= ps; kp++ {
-			for shift := 0; shift <= kw; shift++ {
+			// The parameter servers with the first workers, with the last, or apart.
+			for _, shift := range [...]int{0, max(0, kw-kp), kw} {
 				if j := m.even(w, workers, ps, kw, kp, shift); j != nil {
 					m.place(j)
 					best = min(best, j.base)
