@@ -23,22 +23,44 @@ func (r Random) Place(req place.Request) (place.Decision, error) {
 		return place.Decision{}, errors.New("policy random: the request has no source of randomness (Request.Rand)")
 	}
 	p := cluster.NewPlacement(req.View, req.Tasks())
-	return newRanked(req, p, &randomRank{nodes: req.View.Nodes()}, true).place(r.Explain), nil
+	s := newSequence(req, p, &drawer{newRanked(req, p, &randomRank{nodes: req.View.Nodes(), placement: p}, true)}, r.Explain)
+	s.place()
+	return s.decision(), nil
+}
+
+// drawer draws any node, until one takes the task: nodes that do have the same
+// chance. Random mixes nodes so thoroughly that few are alike; only where most
+// are full does it count those that are not.
+type drawer struct{ *ranked }
+
+func (d *drawer) choose(kind int) int {
+	const draws = 32
+	if nodes := len(d.req.View.Nodes()); nodes > 0 {
+		for range draws {
+			if n := d.req.Rand.IntN(nodes); d.Check(kind, n) == cluster.Fits {
+				return n
+			}
+		}
+	}
+	return d.ranked.choose(kind)
 }
 
 type randomRank struct {
-	nodes []cluster.Node
-	fit   int
+	nodes     []cluster.Node
+	placement *cluster.Placement
 }
 
 // rank makes all nodes alike, so that the tie is drawn.
-func (r *randomRank) rank(_ int, _ []int, fit int, scores []float64) {
-	r.fit = fit
-	clear(scores)
-}
+func (*randomRank) rank(_ int, _ []int, _ int, scores []float64) { clear(scores) }
 
 func (*randomRank) counted(int, int, int) {}
 
-func (r *randomRank) reason(_, node int) place.Reason {
-	return place.Reason{Words: fmt.Sprintf("%s was drawn at random from the %d nodes that take it", r.nodes[node].Name, r.fit)}
+func (r *randomRank) reason(kind, node int) place.Reason {
+	fit := 0
+	for n := range r.nodes {
+		if r.placement.Check(kind, n) == cluster.Fits {
+			fit++
+		}
+	}
+	return place.Reason{Words: fmt.Sprintf("%s was drawn at random from the %d nodes that take it", r.nodes[node].Name, fit)}
 }
