@@ -1,0 +1,386 @@
+package jobs
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/placetest"
+)
+
+// rates is an Alone that answers from a formula: class b is slower, spreading
+// costs, and w03 cannot run on b.
+type rates struct{}
+
+func (rates) Progress(class, workload string, workers int, span cluster.Span, classes []string) (float64, bool) {
+	if !slices.Contains(classes, class) || class == "b" && workload == "w03" {
+		return 0, false
+	}
+	p := 1.0
+	if class == "b" {
+		p = 0.3 + 0.1*float64(workload[2]-'0')
+	}
+	if span == cluster.SpanApart && workers > 1 {
+		p *= 0.8
+	}
+	return p, true
+}
+
+// clash is a Misfits: w01 and w02 do not fit together.
+type clash struct{}
+
+func (clash) Has(_, key string) bool { return key == "w01+w02" }
+
+func newSpeeds(scope history.Scope, silence uint64) *Speeds {
+	m := known{placetest.Model{Names: []string{"a", "b"}, Silence: silence}, workloadNames(4)}
+	return NewSpeeds(m, Options{Scope: scope, Alone: rates{}, Misfits: clash{}, Pessimism: .5})
+}
+
+// world draws a cluster that runs for some steps: each request follows from
+// the last, with queue and running tasks that come and go.
+type world struct {
+	scope history.Scope
+	nodes []cluster.Node
+	view  *cluster.Snapshot
+	queue []cluster.Group
+	names int
+}
+
+func drawWorld(t *rapid.T) *world {
+	w := &world{scope: rapid.SampledFrom([]history.Scope{history.ScopeDevice, history.ScopeNode}).Draw(t, "scope")}
+	limited := rapid.Bool().Draw(t, "limited")
+	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
+		n := cluster.Node{Name: fmt.Sprintf("n%d", i), Class: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "class")}
+		for d := range rapid.IntRange(0, 3).Draw(t, "devices") {
+			n.Devices = append(n.Devices, cluster.Device{Name: fmt.Sprint(d), Slots: rapid.IntRange(0, 3).Draw(t, "slots")})
+		}
+		if limited {
+			n.Capacity = cluster.Resources{cluster.CPU: int64(rapid.IntRange(1, 8).Draw(t, "cpu"))}
+			n.Slots = rapid.IntRange(0, 5).Draw(t, "tasks")
+		}
+		n.Unschedulable = rapid.IntRange(0, 9).Draw(t, "closed") == 0
+		w.nodes = append(w.nodes, n)
+	}
+	spec := cluster.Spec{Nodes: w.nodes}
+	if rapid.IntRange(0, 4).Draw(t, "constrained") == 0 {
+		spec.Constraints.MaxPerNode = map[string]int{"w00": 1}
+		spec.Constraints.AntiAffinity = []cluster.AntiAffinity{{A: "w01", B: "w03"}}
+	}
+	view, err := cluster.NewSnapshot(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.view = view
+	return w
+}
+
+func (w *world) arrive(t *rapid.T) {
+	for range rapid.IntRange(0, 3).Draw(t, "arrivals") {
+		name := fmt.Sprintf("j%d", w.names)
+		w.names++
+		workload := rapid.SampledFrom(workloadNames(4)).Draw(t, "workload")
+		g := gangOf(name, rapid.IntRange(1, 3).Draw(t, "workers"), workload)
+		g.Gang = rapid.IntRange(0, 9).Draw(t, "gang") > 0
+		g.Arrival = time.Duration(w.names) * time.Minute
+		if rapid.Bool().Draw(t, "requests") {
+			g.Tasks[0].Requests = cluster.Resources{cluster.CPU: 1}
+		}
+		for i := range rapid.IntRange(0, 2).Draw(t, "servers") {
+			g.Tasks = append(g.Tasks, cluster.Task{
+				ID: cluster.TaskID(fmt.Sprintf("%s/ps%d", name, i)), Workload: workload + "/ps", Role: cluster.ParameterServer,
+				Requests: cluster.Resources{cluster.CPU: 1},
+			})
+		}
+		w.queue = append(w.queue, g)
+	}
+}
+
+func (w *world) request() place.Request {
+	return place.Request{View: w.view, Pending: slices.Clone(w.queue), Now: time.Duration(w.names+1) * time.Minute}
+}
+
+// apply runs what was bound and ends some of what ran.
+func (w *world) apply(t *rapid.T, d place.Decision) {
+	bound := map[cluster.TaskID]place.Binding{}
+	for _, b := range d.Bind {
+		bound[b.Task] = b
+	}
+	var added []cluster.Running
+	var queue []cluster.Group
+	for _, g := range w.queue {
+		var left []cluster.Task
+		for _, task := range g.Tasks {
+			b, ok := bound[task.ID]
+			if !ok {
+				left = append(left, task)
+				continue
+			}
+			added = append(added, cluster.Running{Task: task, Node: b.Node, On: b.Devices, Group: g.Name, Movable: true})
+		}
+		if len(left) > 0 {
+			g.Tasks = left
+			queue = append(queue, g)
+		}
+	}
+	w.queue = queue
+	ended := map[string]bool{}
+	for _, r := range w.view.Running() {
+		if _, ok := ended[r.Group]; !ok {
+			ended[r.Group] = rapid.IntRange(0, 2).Draw(t, "ends") == 0
+		}
+	}
+	var gone []int
+	for i, r := range w.view.Running() {
+		if ended[r.Group] {
+			gone = append(gone, i)
+		}
+	}
+	view, err := w.view.Next(gone, added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.view = view
+}
+
+// check holds a decision against what every policy must keep.
+func check1(t *rapid.T, s *Speeds, req place.Request, d place.Decision) {
+	seen := map[cluster.TaskID]bool{}
+	bound := map[cluster.TaskID]place.Binding{}
+	for _, b := range d.Bind {
+		if seen[b.Task] {
+			t.Fatalf("task %s is decided twice", b.Task)
+		}
+		seen[b.Task], bound[b.Task] = true, b
+	}
+	for _, h := range d.Hold {
+		if seen[h.Task] || h.Why == "" {
+			t.Fatalf("task %s is decided twice or held without a reason (%q)", h.Task, h.Why)
+		}
+		seen[h.Task] = true
+	}
+	running := slices.Clone(req.View.Running())
+	for _, m := range d.Move {
+		for i := range running {
+			if running[i].ID == m.Task {
+				if !running[i].Movable {
+					t.Fatalf("task %s is moved and must not be", m.Task)
+				}
+				running[i].Node, running[i].On = m.To, m.Devices
+			}
+		}
+	}
+	for _, g := range req.Pending {
+		n := 0
+		for _, task := range g.Tasks {
+			if !seen[task.ID] {
+				t.Fatalf("task %s is neither bound nor held", task.ID)
+			}
+			if b, ok := bound[task.ID]; ok {
+				n++
+				running = append(running, cluster.Running{Task: task, Node: b.Node, On: b.Devices})
+			}
+		}
+		if g.Gang && n != 0 && n != len(g.Tasks) {
+			t.Fatalf("gang %s: %d of %d tasks are bound", g.Name, n, len(g.Tasks))
+		}
+	}
+	checkRoom(t, s, req, running)
+}
+
+func checkRoom(t *rapid.T, s *Speeds, req place.Request, running []cluster.Running) {
+	for _, n := range req.View.Nodes() {
+		tasks, cpu := 0, int64(0)
+		used := make([]cluster.Colocation, len(n.Devices))
+		for _, r := range running {
+			if r.Node != n.Name {
+				continue
+			}
+			tasks++
+			cpu += r.Requests[cluster.CPU]
+			if len(r.On) != r.Devices {
+				t.Fatalf("task %s has devices %v and needs %d", r.ID, r.On, r.Devices)
+			}
+			for _, d := range r.On {
+				used[d] = used[d].With(r.Workload)
+			}
+		}
+		if n.Slots > 0 && tasks > n.Slots || n.Capacity != nil && cpu > n.Capacity[cluster.CPU] {
+			t.Fatalf("node %s is over capacity: %d tasks of %d, cpu %d of %d", n.Name, tasks, n.Slots, cpu, n.Capacity[cluster.CPU])
+		}
+		for d, c := range used {
+			if c.Tasks() > max(1, n.Devices[d].Slots) {
+				t.Fatalf("device %d of %s is over capacity: %s", d, n.Name, c.Key())
+			}
+			if s.Scope() == history.ScopeDevice && c["w01"] > 0 && c["w02"] > 0 {
+				t.Fatalf("device %d of %s: %s does not fit together", d, n.Name, c.Key())
+			}
+		}
+	}
+}
+
+func TestPropertyDecisions(t *testing.T) {
+	for _, name := range Names() {
+		if name == "linear" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawWorld(t)
+				explain := rapid.Bool().Draw(t, "explain")
+				settings := func() Settings { return Settings{Speeds: newSpeeds(w.scope, 5), Explain: explain} }
+				speeds := newSpeeds(w.scope, 5)
+				s := settings()
+				s.Speeds = speeds
+				p, err := New(name, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 4 {
+					w.arrive(t)
+					req := w.request()
+					d, err := p.Place(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					check1(t, speeds, req, d)
+					fresh, _ := New(name, settings())
+					if again, _ := fresh.Place(req); !reflect.DeepEqual(d, again) {
+						t.Fatalf("a policy that has seen the past decides\n%+v\na fresh one\n%+v", d, again)
+					}
+					w.apply(t, d)
+				}
+			})
+		})
+	}
+}
+
+// naive is the sum of progress, from the definitions.
+func naive(b *Board) float64 {
+	s := b.speeds
+	site := make([]cluster.Colocation, len(b.sites))
+	gangs := map[int32][]int32{}
+	for i := range b.sites {
+		for _, t := range b.sites[i].tenants {
+			site[i] = site[i].With(s.workloads[b.tasks[t].workload])
+			gangs[b.tasks[t].gang] = append(gangs[b.tasks[t].gang], t)
+		}
+	}
+	sum := 0.0
+	for g, tasks := range gangs {
+		worst, alone, nodes := math.Inf(1), math.Inf(1), map[int32]bool{}
+		for _, t := range tasks {
+			nodes[b.sites[b.tasks[t].site].node] = true
+		}
+		span := cluster.SpanNode
+		if len(nodes) > 1 {
+			span = cluster.SpanApart
+		}
+		for _, t := range tasks {
+			x := &b.tasks[t]
+			w, c := s.workloads[x.workload], site[x.site]
+			performance := 1.0
+			if device := b.sites[x.site].device >= 0; c.Tasks() > 1 && (device || s.Scope() == history.ScopeNode) {
+				e := s.model.Predict(b.ClassName(int(x.site)), history.Rate, []cluster.Colocation{c})[0][slices.Index(c.Workloads(), w)]
+				switch {
+				case !e.Known:
+					performance = 1 / float64(c.Tasks())
+				case e.Measured:
+					performance = e.Value
+				default:
+					performance = max(0, e.Value-.5*e.Std)
+				}
+			}
+			worst = min(worst, performance)
+			if !x.ps {
+				p, known := rates{}.Progress(b.ClassName(int(x.site)), w, int(b.gangs[g].workers), span, b.usable)
+				if !known { // then it is known nowhere in the cluster
+					p = 1
+				}
+				alone = min(alone, p)
+			}
+		}
+		if math.IsInf(alone, 1) {
+			alone = 1
+		}
+		sum += alone * worst
+	}
+	return sum
+}
+
+func TestPropertyGainAndUndo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		b := NewBoard(newSpeeds(w.scope, 5))
+		for range 3 {
+			w.arrive(t)
+			b.Reset(w.request())
+			before := b.text()
+			total := b.Total()
+			if n := naive(b); math.Abs(n-total) > 1e-9 {
+				t.Fatalf("total %g, by definition %g", total, n)
+			}
+			for _, g := range b.pending {
+				for _, x := range b.Tasks(int(g)) {
+					list, why := b.Candidates(int(x))
+					if (len(list) > 0) != (why == Fits) {
+						t.Fatalf("%d candidates, refusal %v", len(list), why)
+					}
+					covered := int32(0)
+					for _, c := range list {
+						covered += c.Alike
+					}
+					lo, hi := b.Range(int(x))
+					for s := lo; s < hi; s++ {
+						if b.Fit(int(x), s) == Fits {
+							covered--
+						}
+					}
+					if covered != 0 {
+						t.Fatalf("candidates stand for %d sites too many", covered)
+					}
+					if len(list) == 0 {
+						continue
+					}
+					s := int(list[rapid.IntRange(0, len(list)-1).Draw(t, "site")].Site)
+					gain := b.Gain(int(x), s)
+					b.Put(int(x), s)
+					now := naive(b)
+					if math.Abs(now-total-gain) > 1e-9 {
+						t.Fatalf("gain %g, by definition %g", gain, now-total)
+					}
+					total = now
+				}
+			}
+			b.Undo(0)
+			if after := b.text(); after != before {
+				t.Fatalf("undone:\n%s\nbefore:\n%s", after, before)
+			}
+			p, _ := New("spread", Settings{Speeds: newSpeeds(w.scope, 5)})
+			d, _ := p.Place(w.request())
+			w.apply(t, d)
+		}
+	})
+}
+
+// text is all that Undo must restore.
+func (b *Board) text() string {
+	out := fmt.Sprintf("%+v\n%+v\n", b.devices, b.state)
+	for _, s := range b.sites {
+		out += fmt.Sprint(s.config, s.tenants, ";")
+	}
+	for _, g := range b.gangs {
+		out += fmt.Sprint(math.Float64bits(g.progress), ";")
+	}
+	for _, t := range b.tasks {
+		out += fmt.Sprint(t.site, t.on, ";")
+	}
+	return out + fmt.Sprint(b.slotsFree)
+}

@@ -1,0 +1,253 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/place"
+)
+
+// Chooser picks a site for a task that is not placed, or says why none: the
+// part of a policy that a Board asks task by task.
+type Chooser interface {
+	Choose(b *Board, t int) (site int, why Refusal)
+}
+
+// whole is implemented by choosers that have a say on whole gangs.
+type whole interface {
+	// placeGang places all tasks of a gang of several or reports why not; what
+	// it leaves on the board where it fails is taken back.
+	placeGang(b *Board, g int) Refusal
+}
+
+// choosy is implemented by choosers that may refuse what fits: a gang that
+// waits may be welcome once others were placed.
+type choosy interface {
+	// patience separates gangs of a kind that are judged by different rules.
+	patience(b *Board, g int) bool
+}
+
+// explainer is implemented by choosers that can say what they weighed; it is
+// asked before the task is put.
+type explainer interface {
+	reason(b *Board, t, s int) place.Reason
+}
+
+// refusal remembers that a gang of a kind found no place.
+type refusal struct {
+	why     Refusal
+	patient bool
+	known   bool
+	words   string
+	at      int // length of the log
+}
+
+// Place offers the pending gangs in order and keeps what finds a place: gangs
+// whole, other groups in part.
+func (b *Board) Place(c Chooser) {
+	b.refused = slices.Grow(b.refused[:0], int(b.kindCount))[:b.kindCount]
+	clear(b.refused)
+	for _, g := range b.pending {
+		b.offer(c, g)
+	}
+}
+
+// offer places one gang, unless one of its kind was refused and nothing has
+// changed since that could be in its favour: what others took is no room, but
+// may be company.
+func (b *Board) offer(c Chooser, g int32) {
+	k := &b.gangs[g]
+	picky, waits := c.(choosy)
+	patient := waits && picky.patience(b, int(g))
+	r := &b.refused[k.kind]
+	if int(k.wants) > b.slotsFree {
+		k.why, k.words = Full, ""
+		if b.Explain && len(k.tasks) > 0 {
+			k.words = fmt.Sprintf("asks for %d device slots; %d are free in all", k.wants, b.slotsFree)
+		}
+		return
+	}
+	retry := r.known && r.patient == patient
+	if retry {
+		if r.at == len(b.log) || len(k.tasks) == 1 && r.why != Waits {
+			k.why, k.words = r.why, r.words
+			return
+		}
+		if len(k.tasks) == 1 {
+			b.only = b.touchedSince(r.at)
+		}
+	}
+	k.why, k.words = b.try(c, g)
+	if b.only != nil && k.why != Fits {
+		k.why, k.words = r.why, r.words
+	}
+	b.only = nil
+	if k.why != Fits {
+		*r = refusal{k.why, patient, true, k.words, len(b.log)}
+	}
+}
+
+// touchedSince lists the sites that were changed since a mark.
+func (b *Board) touchedSince(mark int) []int32 {
+	sites := []int32{}
+	for _, u := range b.log[mark:] {
+		for _, s := range []int32{u.from, u.to} {
+			if s >= 0 && !slices.Contains(sites, s) {
+				sites = append(sites, s)
+			}
+		}
+	}
+	slices.Sort(sites)
+	return sites
+}
+
+func (b *Board) try(c Chooser, g int32) (why Refusal, words string) {
+	if !b.req.Pending[b.gangs[g].pending].Gang {
+		return b.part(c, g)
+	}
+	mark := b.Mark()
+	if w, ok := c.(whole); ok && len(b.gangs[g].tasks) > 1 {
+		why = w.placeGang(b, int(g))
+		if why != Fits {
+			if b.Explain {
+				words = b.refusedWords(g, why)
+			}
+			b.Undo(mark)
+		}
+		return why, words
+	}
+	for _, t := range b.gangs[g].tasks {
+		s, why := c.Choose(b, int(t))
+		if why != Fits {
+			if b.Explain {
+				words = b.refusedWords(g, why)
+			}
+			b.Undo(mark)
+			return why, words
+		}
+		b.give(c, t, s)
+	}
+	return Fits, ""
+}
+
+// give puts a task where the chooser chose, and keeps why if asked to.
+func (b *Board) give(c Chooser, t int32, s int) {
+	if e, ok := c.(explainer); ok && b.Explain {
+		b.tasks[t].reason = e.reason(b, int(t), s)
+	}
+	b.Put(int(t), s)
+}
+
+// part places what fits of a group that is no gang.
+func (b *Board) part(c Chooser, g int32) (why Refusal, words string) {
+	for _, t := range b.gangs[g].tasks {
+		s, no := c.Choose(b, int(t))
+		if no == Fits {
+			b.give(c, t, s)
+		} else if why == Fits {
+			why = no
+			if b.Explain {
+				words = b.WhyNot(int(t))
+			}
+		}
+	}
+	return why, words
+}
+
+// refusedWords is asked while what fits of the gang is still on the board.
+func (b *Board) refusedWords(g int32, why Refusal) string {
+	k := &b.gangs[g]
+	fit, first := 0, int32(-1)
+	for _, t := range k.tasks {
+		if b.tasks[t].site >= 0 {
+			fit++
+		} else if first < 0 {
+			first = t
+		}
+	}
+	text := words[why]
+	if why != Waits && first >= 0 {
+		text = b.WhyNot(int(first))
+	}
+	if len(k.tasks) > 1 {
+		return fmt.Sprintf("%d of %d tasks of gang %s fit, and gangs are placed whole: %s", fit, len(k.tasks), k.name, text)
+	}
+	return text
+}
+
+// Refuse notes why a gang is held: policies that do not use Place say so
+// themselves.
+func (b *Board) Refuse(g int, why Refusal) { b.gangs[g].why = why }
+
+// Decision is what was changed since Reset: pending tasks bound or held,
+// running tasks moved.
+func (b *Board) Decision() place.Decision {
+	var d place.Decision
+	held, bound := 0, 0
+	for _, g := range b.pending {
+		for _, t := range b.gangs[g].tasks {
+			if b.tasks[t].site >= 0 {
+				bound++
+			} else {
+				held++
+			}
+		}
+	}
+	if bound > 0 {
+		d.Bind = make([]place.Binding, 0, bound)
+	}
+	if held > 0 {
+		d.Hold = make([]place.Hold, 0, held)
+	}
+	for _, g := range b.pending {
+		k := &b.gangs[g]
+		for _, i := range k.tasks {
+			t := &b.tasks[i]
+			if t.site >= 0 {
+				d.Bind = append(d.Bind, place.Binding{Task: t.id, Node: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
+				if t.reason.Words != "" {
+					if d.Why == nil {
+						d.Why = place.Reasons{}
+					}
+					d.Why[t.id] = t.reason
+				}
+				continue
+			}
+			why := k.words
+			if why == "" {
+				why = words[k.why]
+			}
+			d.Hold = append(d.Hold, place.Hold{Task: t.id, Why: why})
+		}
+	}
+	d.Move = b.moves()
+	return d
+}
+
+// moves lists the running tasks that are elsewhere than they were.
+func (b *Board) moves() []place.Move {
+	var out []place.Move
+	var done []int32
+	for _, u := range b.log {
+		if b.tasks[u.task].run < 0 || slices.Contains(done, u.task) {
+			continue
+		}
+		done = append(done, u.task)
+		t := &b.tasks[u.task]
+		if t.site >= 0 && t.site != u.from {
+			out = append(out, place.Move{Task: t.id, To: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
+		}
+	}
+	slices.SortFunc(out, func(x, y place.Move) int { return b.runOf(x.Task) - b.runOf(y.Task) })
+	return out
+}
+
+func (b *Board) runOf(id cluster.TaskID) int {
+	for _, t := range b.running {
+		if b.tasks[t].id == id {
+			return int(b.tasks[t].run)
+		}
+	}
+	return -1
+}

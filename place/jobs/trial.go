@@ -1,0 +1,273 @@
+package jobs
+
+import (
+	"math"
+	"slices"
+)
+
+// step is a change of the board, for Undo.
+type step struct {
+	task     int32
+	from, to int32 // sites; -1 for none
+	at       int32 // position among the tenants of from
+	on       []int // devices on from
+}
+
+// Mark is a point that Undo takes the board back to.
+func (b *Board) Mark() int { return len(b.log) }
+
+// Undo takes back all changes since a Mark; what it leaves is what was there,
+// to the last bit.
+func (b *Board) Undo(mark int) {
+	for len(b.log) > mark {
+		u := b.log[len(b.log)-1]
+		b.log = b.log[:len(b.log)-1]
+		if u.to >= 0 {
+			b.vacate(u.task)
+			b.spoil(u.to)
+		}
+		if u.from >= 0 {
+			b.tasks[u.task].on = u.on
+			b.occupyAt(u.task, u.from, int(u.at))
+			b.spoil(u.from)
+		}
+		b.dirty = append(b.dirty, b.tasks[u.task].gang)
+		b.settle()
+		if b.rules != nil {
+			b.rules.undo(b, u)
+		}
+	}
+}
+
+// Put puts a task that is not placed on a site. It does not check: ask Fit
+// first.
+func (b *Board) Put(t, s int) { b.shift(int32(t), int32(s)) }
+
+// Move takes a task from its site to another. It does not check: ask Fit and
+// Movable first.
+func (b *Board) Move(t, s int) { b.shift(int32(t), int32(s)) }
+
+// Lift takes a task from its site and leaves it nowhere.
+func (b *Board) Lift(t int) { b.shift(int32(t), -1) }
+
+func (b *Board) shift(t, s int32) {
+	u := step{task: t, from: b.tasks[t].site, to: s, at: -1, on: b.tasks[t].on}
+	if u.from >= 0 {
+		u.at = b.vacate(t)
+		b.spoil(u.from)
+	}
+	if s >= 0 {
+		b.tasks[t].on = b.chooseDevices(t, s)
+		b.occupy(t, s)
+		b.spoil(s)
+	}
+	b.dirty = append(b.dirty, b.tasks[t].gang)
+	b.settle()
+	if b.rules != nil {
+		b.rules.do(b, u)
+	}
+	b.log = append(b.log, u)
+}
+
+// chooseDevices takes the site's device, or the node's emptiest ones, the
+// first of equals.
+func (b *Board) chooseDevices(t, s int32) []int {
+	wants := int(b.tasks[t].wants)
+	if wants == 0 {
+		return nil
+	}
+	if d := b.sites[s].device; d >= 0 {
+		return b.numbers[d : d+1 : d+1]
+	}
+	lo, hi := b.firstDevice[b.sites[s].node], b.firstDevice[b.sites[s].node+1]
+	devices := b.devices[lo:hi]
+	var chosen []int
+	for range wants {
+		best := -1
+		for d := range devices {
+			free := devices[d].slots - devices[d].used
+			if free > 0 && !slices.Contains(chosen, d) && (best < 0 || free > devices[best].slots-devices[best].used) {
+				best = d
+			}
+		}
+		if best < 0 {
+			break
+		}
+		if wants == 1 {
+			return b.numbers[best : best+1 : best+1]
+		}
+		chosen = append(chosen, best)
+	}
+	return chosen
+}
+
+func (b *Board) occupy(t, s int32) { b.occupyAt(t, s, len(b.sites[s].tenants)) }
+
+func (b *Board) occupyAt(t, s int32, at int) {
+	x, st := &b.tasks[t], &b.sites[s]
+	x.site = s
+	if at == len(st.tenants) {
+		st.tenants = append(st.tenants, t)
+	} else {
+		st.tenants = slices.Insert(st.tenants, at, t)
+	}
+	if b.meets(s) {
+		st.config = b.speeds.Next(st.config, x.workload)
+	}
+	b.count(x, st, 1)
+}
+
+// vacate takes the task off its site; at is where it stood among the tenants.
+func (b *Board) vacate(t int32) (at int32) {
+	x := &b.tasks[t]
+	st := &b.sites[x.site]
+	i := slices.Index(st.tenants, t)
+	st.tenants = slices.Delete(st.tenants, i, i+1)
+	if b.meets(x.site) {
+		st.config = b.speeds.Prev(st.config, x.workload)
+	}
+	b.count(x, st, -1)
+	x.site, x.on = -1, nil
+	return int32(i)
+}
+
+// meets reports whether tasks on the site can interfere: at the scope of a
+// device, those that need none do not.
+func (b *Board) meets(s int32) bool { return int(s) < b.host || !b.atDevices() }
+
+func (b *Board) count(x *task, st *site, by int32) {
+	n := &b.state[st.node]
+	n.tasks += by
+	if n.slots >= 0 {
+		n.slots -= by
+	}
+	for d, amount := range x.need {
+		n.free[d] -= int64(by) * amount
+	}
+	for _, d := range x.on {
+		b.devices[int(b.firstDevice[st.node])+d].used += by
+	}
+	b.slotsFree -= int(by) * len(x.on)
+}
+
+// Progress is a gang's progress as the board stands; of a gang of which some
+// tasks are placed, what it would be if those were all. 0 for none.
+func (b *Board) Progress(g int) float64 { return b.gangs[g].progress }
+
+// Total is the sum of progress over all gangs.
+func (b *Board) Total() float64 {
+	sum := 0.0
+	for _, t := range b.running {
+		if k := &b.gangs[b.tasks[t].gang]; k.tasks[0] == t {
+			sum += k.progress
+		}
+	}
+	for _, g := range b.pending {
+		sum += b.gangs[g].progress
+	}
+	return sum
+}
+
+// value is the progress of a gang from where its tasks are.
+func (b *Board) value(g int32) float64 {
+	alone, worst := b.pace(&b.gangs[g])
+	return alone * worst
+}
+
+// pace is what a gang would make alone where its tasks are, and the lowest
+// performance among them; 0 and 0 where none is placed.
+func (b *Board) pace(k *gang) (alone, worst float64) {
+	if len(k.tasks) == 1 {
+		t := &b.tasks[k.tasks[0]]
+		if t.site < 0 {
+			return 0, 0
+		}
+		return k.alone[2*b.sites[t.site].class], b.performance(t)
+	}
+	worst = math.Inf(1)
+	node, apart := int32(-1), int32(0)
+	for _, i := range k.tasks {
+		t := &b.tasks[i]
+		if t.site < 0 {
+			continue
+		}
+		if n := b.sites[t.site].node; node < 0 {
+			node = n
+		} else if n != node {
+			apart = 1
+		}
+		worst = min(worst, b.performance(t))
+	}
+	if node < 0 {
+		return 0, 0
+	}
+	alone = math.Inf(1)
+	for _, i := range k.tasks {
+		if t := &b.tasks[i]; t.site >= 0 && !t.ps {
+			alone = min(alone, k.alone[2*b.sites[t.site].class+apart])
+		}
+	}
+	if math.IsInf(alone, 1) {
+		alone = 1 // parameter servers alone: their workers are still to come
+	}
+	return alone, worst
+}
+
+// performance is that of a task where it is placed.
+func (b *Board) performance(t *task) float64 {
+	if !b.meets(t.site) {
+		return 1
+	}
+	return b.speeds.Performance(b.sites[t.site].config, t.workload)
+}
+
+// Gain is by how much the sum of progress over all gangs changes if the task,
+// which is not placed, is put on the site. What is placed of its own gang
+// counts as if it were all. It does not check: ask Fit first.
+func (b *Board) Gain(t, s int) float64 { return b.gain(int32(t), int32(s)) }
+
+func (b *Board) gain(t, s int32) float64 {
+	x, st := &b.tasks[t], &b.sites[s]
+	k := &b.gangs[x.gang]
+	if !b.meets(s) {
+		return b.asIf(t, s)
+	}
+	next := b.speeds.Next(st.config, x.workload)
+	if len(k.tasks) > 1 {
+		return b.asIf(t, s)
+	}
+	for _, r := range st.tenants {
+		if len(b.gangs[b.tasks[r].gang].tasks) > 1 {
+			return b.asIf(t, s)
+		}
+	}
+	sum := k.alone[2*st.class] * b.speeds.Performance(next, x.workload)
+	for _, r := range st.tenants {
+		o := &b.tasks[r]
+		rk := &b.gangs[o.gang]
+		sum += rk.alone[2*st.class]*b.speeds.Performance(next, o.workload) - rk.progress
+	}
+	return sum
+}
+
+// asIf values the gangs on the site as if the task were there.
+func (b *Board) asIf(t, s int32) float64 {
+	x, st := &b.tasks[t], &b.sites[s]
+	config := st.config
+	if b.meets(s) {
+		st.config = b.speeds.Next(config, x.workload)
+	}
+	x.site = s
+	sum := b.value(x.gang) - b.gangs[x.gang].progress
+	b.stamp++
+	b.gangs[x.gang].stamp = b.stamp
+	for _, r := range st.tenants {
+		g := b.tasks[r].gang
+		if b.gangs[g].stamp != b.stamp {
+			b.gangs[g].stamp = b.stamp
+			sum += b.value(g) - b.gangs[g].progress
+		}
+	}
+	st.config, x.site = config, -1
+	return sum
+}
