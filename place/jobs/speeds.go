@@ -62,6 +62,9 @@ type Speeds struct {
 	limit   int
 	// epoch counts how often the co-locations were forgotten.
 	epoch    int
+	// potential is by co-location, negative where it was not asked for yet.
+	potential      []float64
+	potentialEpoch int
 	observed map[string]mean
 	observer *Board
 	pending  []Config // scratch of ask
