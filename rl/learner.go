@@ -136,7 +136,7 @@ func (l *Learner) assess(trajectories []*Trajectory) (s Stats, items []item, err
 		s.Reward = reward / seconds
 	}
 	share := max(0.05, 1/float64(l.updates+l.imitations+1))
-	l.rate += share * (s.Reward - l.rate)
+	l.rate += max(0.2, share) * (s.Reward - l.rate)
 
 	values := l.values(trajectories)
 	if l.Options.Average {
