@@ -16,7 +16,7 @@ import (
 type Truth struct {
 	*world
 	of      *cluster.Snapshot
-	tasks   []*task // in the order of Running
+	seen    []seen // in the order of Running
 	byID    map[cluster.TaskID]*task
 	gangs   map[string]*gang
 	first   []int32 // by node: its first device in devices
@@ -242,26 +242,46 @@ func (t *Truth) follow(s *cluster.Snapshot) {
 	}
 	t.of = s
 	running := s.Running()
-	stay, at := t.tasks[:0], 0
-	for _, old := range t.tasks {
+	stay, at := 0, 0
+	for i := range t.seen {
+		old := &t.seen[i]
 		if at < len(running) && old.is(&running[at]) {
-			stay = append(stay, old)
+			if stay < i {
+				t.seen[stay] = *old
+			}
+			stay++
 			at++
 		} else {
-			t.leave(old)
+			t.leave(old.task)
 		}
 	}
-	clear(t.tasks[len(stay):])
-	t.tasks = stay
+	clear(t.seen[stay:])
+	t.seen = t.seen[:stay]
 	for ; at < len(running); at++ {
 		t.enter(s, &running[at])
 	}
 }
 
+// seen is what tells a running task from another, apart from the task itself
+// so that the walk over all of them reads little memory.
+type seen struct {
+	id       cluster.TaskID
+	node     string
+	group    string
+	workload string
+	role     cluster.Role
+	on       []int
+	task     *task
+}
+
 // is says whether a running task is the one that was met, where it was.
-func (a *task) is(r *cluster.Running) bool {
-	return a.ID == r.ID && a.Node == r.Node && a.Group == r.Group && a.Workload == r.Workload && a.Role == r.Role &&
-		slices.Equal(a.On, r.On)
+func (o *seen) is(r *cluster.Running) bool {
+	return o.id == r.ID && o.node == r.Node && sameDevices(o.on, r.On) && o.group == r.Group && o.workload == r.Workload && o.role == r.Role
+}
+
+// sameDevices mostly need not look: successors share what did not change.
+func sameDevices(a, b []int) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // sameNodes says whether two snapshots share their nodes, as successors do.
@@ -271,7 +291,8 @@ func sameNodes(a, b *cluster.Snapshot) bool {
 }
 
 func (t *Truth) start(s *cluster.Snapshot) {
-	t.tasks, t.first, t.devices = t.tasks[:0], t.first[:0], t.devices[:0]
+	clear(t.seen)
+	t.seen, t.first, t.devices = t.seen[:0], t.first[:0], t.devices[:0]
 	clear(t.byID)
 	clear(t.gangs)
 	nodes := s.Nodes()
@@ -328,7 +349,7 @@ func (t *Truth) enter(s *cluster.Snapshot, r *cluster.Running) {
 		t.gangs[name] = g
 	}
 	g.tasks, g.stale, a.gang = append(g.tasks, a), true, g
-	t.tasks = append(t.tasks, a)
+	t.seen = append(t.seen, seen{r.ID, r.Node, r.Group, r.Workload, r.Role, r.On, a})
 	t.byID[a.ID] = a
 }
 

@@ -184,7 +184,7 @@ func TestLearnedWorldOfTheTable(t *testing.T) {
 			fit[i].Alone = 4 // the table's own, of a3c on fast
 		}
 	}
-	m, err := interference.Fit(fit, interference.FitOptions{Kind: "table"})
+	m, err := interference.Fit(interference.KindTable, fit, interference.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
