@@ -124,10 +124,6 @@ func (m *model) apart(w *Workload, workers, ps int) *job {
 	return j
 }
 
-// onProcessors lists the workloads whose workers asked for no device where the
-// speeds were measured.
-var onProcessors = []string{"cnn-text-classification/50", "dssm/256"}
-
 // fit finds a workload's times by least squares on relative errors, given what
 // is known of it (batch, gradients, sample sizes).
 func fit(m *model, w Workload, runs []run) Workload {
@@ -149,14 +145,8 @@ func fit(m *model, w Workload, runs []run) Workload {
 	x := leastSquares(a, b)
 	cpu := leastSquares(use, used)
 	// What a worker computes on processors is part of its time, and no more.
-	// Where there is a device it works meanwhile, and the data can't tell how
-	// much of the time it hides: half is taken.
-	part := 0.5
-	if slices.Contains(onProcessors, w.Name) {
-		part = 1
-	}
-	w.WorkerCPU = min(cpu[0], part*x[0]*w.WorkerCPUs)
-	w.WorkerCPUFixed = min(cpu[1], part*x[1]*w.WorkerCPUs)
+	w.WorkerCPU = min(cpu[0], x[0]*w.WorkerCPUs)
+	w.WorkerCPUFixed = min(cpu[1], x[1]*w.WorkerCPUs)
 	w.Device = x[0] - w.WorkerCPU/w.WorkerCPUs
 	w.Fixed = x[1] - w.WorkerCPUFixed/w.WorkerCPUs
 	w.UpdateCPU, w.AggregateCPU, w.PerWorker = x[2]*w.PSCPUs, x[3]*w.PSCPUs, x[4]

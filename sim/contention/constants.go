@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -121,12 +122,50 @@ func Parse(data []byte) (Constants, error) {
 		return Constants{}, fmt.Errorf("contention constants: %w", at(data, err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Constants{}, fmt.Errorf("contention constants: something follows the object; keep one object a file")
+		return Constants{}, errors.New("contention constants: something follows the object; keep one object a file")
+	}
+	if err := complete(data); err != nil {
+		return Constants{}, fmt.Errorf("contention constants: %w", err)
 	}
 	if err := c.Validate(); err != nil {
 		return Constants{}, fmt.Errorf("contention constants: %w", err)
 	}
 	return c, nil
+}
+
+// complete refuses what leaves out a field: a constant forgotten is not 0.
+func complete(data []byte) error {
+	var f struct {
+		Server    map[string]any   `json:"server"`
+		Workloads []map[string]any `json:"workloads"`
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	if err := has("server", f.Server, reflect.TypeFor[Server]()); err != nil {
+		return err
+	}
+	for i, w := range f.Workloads {
+		if err := has(fmt.Sprintf("workloads[%d] %q", i, w["name"]), w, reflect.TypeFor[Workload]()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has looks for every field of a type. As in encoding/json, case does not count.
+func has(where string, got map[string]any, fields reflect.Type) error {
+	for i := range fields.NumField() {
+		name := fields.Field(i).Tag.Get("json")
+		found := false
+		for key, v := range got {
+			found = found || v != nil && strings.EqualFold(key, name)
+		}
+		if !found {
+			return fmt.Errorf("%s: %s is missing; give it, 0 where there is none", where, name)
+		}
+	}
+	return nil
 }
 
 // at adds the line to errors of the decoder that know their offset.

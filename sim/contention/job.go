@@ -20,6 +20,9 @@ type phase struct {
 	amount float64
 	peak   float64
 	weight float64 // tasks of the job that move it at once
+	// bound is the part of a phase of computing that waits for memory; a thread
+	// that waits keeps its core. stream is the bandwidth that it then draws.
+	bound, stream float64
 }
 
 // part is the tasks of one job on one node.
@@ -69,20 +72,20 @@ func (m *model) place(j *job) {
 		if p.workers > 0 {
 			p.fixed = w.Fixed + w.PerWorker*float64(j.workers) + w.Device*samples
 			work := w.WorkerCPUFixed + w.WorkerCPU*samples
-			p.worker = m.computing(p.worker, work, w.WorkerCPUs, w.WorkerMemoryBound, n)
 			pcieGB := (samples*w.SampleDevice/1e6 + 2*gradients) * n
 			if j.ps == 0 {
 				pcieGB = samples * w.SampleDevice / 1e6 * n
 			}
 			p.worker = append(
 				p.worker,
-				phase{pcie, pcieGB, min(s.DevicePCIe*n, s.PCIe), n},
-				phase{disk, samples * w.SampleDisk / 1e6 * n, s.Disk, n},
+				m.computing(work, w.WorkerCPUs, w.WorkerMemoryBound, n),
+				phase{of: pcie, amount: pcieGB, peak: min(s.DevicePCIe*n, s.PCIe), weight: n},
+				phase{of: disk, amount: samples * w.SampleDisk / 1e6 * n, peak: s.Disk, weight: n},
 			)
 		}
 		if p.ps > 0 {
 			work := (w.UpdateCPU + w.AggregateCPU*float64(j.workers)) / float64(j.ps)
-			p.update = m.computing(p.update, work, w.PSCPUs, w.PSMemoryBound, k)
+			p.update = append(p.update, m.computing(work, w.PSCPUs, w.PSMemoryBound, k))
 		}
 		if j.ps > 0 {
 			shard := gradients / float64(j.ps)
@@ -90,7 +93,11 @@ func (m *model) place(j *job) {
 			// Push and pull overlap, so that each direction carries this much.
 			away := shard * (n*float64(j.ps-p.ps) + k*float64(j.workers-p.workers))
 			far := shard * (n*float64(j.ps-near[1]) + k*float64(j.workers-near[0]))
-			p.net = append(p.net, phase{nic, away, s.NIC, n + k}, phase{uplink, far, s.NIC / s.Oversubscription, n + k})
+			p.net = append(
+				p.net,
+				phase{of: nic, amount: away, peak: s.NIC, weight: n + k},
+				phase{of: uplink, amount: far, peak: s.NIC / s.Oversubscription, weight: n + k},
+			)
 		}
 		p.stages = [3]float64{p.fixed, 0, 0}
 		for _, u := range p.worker {
@@ -108,31 +115,35 @@ func (m *model) place(j *job) {
 		p.demand = [resources]claim{}
 		for _, stage := range [][]phase{p.worker, p.update, p.net} {
 			for _, u := range stage {
-				d := &p.demand[u.of]
-				// A job that uses a resource in two stages asks for the mean of its two
-				// peaks.
-				if both := d.busy + u.alone(); both > 0 {
-					d.rate = (d.rate*d.busy + u.amount) / both
-					d.weight = (d.weight*d.busy + u.weight*u.alone()) / both
-					d.busy = both
-				}
+				p.claim(u.of, u.peak, u.weight, u.alone()/j.base)
+				p.claim(memory, u.stream, u.weight, u.bound*u.alone()/j.base)
 			}
-		}
-		for i := range p.demand {
-			p.demand[i].busy /= j.base
 		}
 	}
 }
 
-// computing splits the CPU time of n tasks, each of work CPU-seconds on up to
-// cpus threads, into what computes and what waits for memory.
-func (m *model) computing(to []phase, work, cpus, bound, n float64) []phase {
+// claim adds a use of a resource, for a part of the time, to what p demands. A
+// job that uses it twice in an iteration demands the mean of both for the sum
+// of the times.
+func (p *part) claim(of resource, rate, weight, busy float64) {
+	d := &p.demand[of]
+	both := d.busy + busy
+	if both == 0 {
+		return
+	}
+	d.rate = (d.rate*d.busy + rate*busy) / both
+	d.weight = (d.weight*d.busy + weight*busy) / both
+	d.busy = both
+}
+
+// computing is the CPU time of n tasks, each of work CPU-seconds on up to cpus
+// threads.
+func (m *model) computing(work, cpus, bound, n float64) phase {
 	s := &m.Server
-	return append(
-		to,
-		phase{compute, work * (1 - bound) * n, min(cpus*n, s.Compute), n},
-		phase{memory, work / cpus * bound * s.TaskMemoryBandwidth * n, min(s.TaskMemoryBandwidth*n, s.MemoryBandwidth), n},
-	)
+	return phase{
+		of: compute, amount: work * n, peak: min(cpus*n, s.Compute), weight: n,
+		bound: bound, stream: min(s.TaskMemoryBandwidth*n, s.MemoryBandwidth),
+	}
 }
 
 func (u phase) alone() float64 {
@@ -172,16 +183,29 @@ func (m *model) beside(p *part, node []*part) [3]float64 {
 	return out
 }
 
-// seconds is how long a phase of p takes among its neighbours.
+// seconds is how long a phase of p takes among its neighbours. Where a thread
+// waits for memory the scarcer of core and memory counts.
 func (m *model) seconds(u phase, p *part, node []*part) float64 {
-	if u.amount == 0 {
+	alone := u.alone()
+	if alone == 0 {
 		return 0
 	}
+	slow := u.peak / m.gets(u.of, claim{rate: u.peak, weight: u.weight}, p, node)
+	if u.bound == 0 {
+		return alone * slow
+	}
+	stalled := u.stream / m.gets(memory, claim{rate: u.stream, weight: u.weight}, p, node)
+	return alone * ((1-u.bound)*slow + u.bound*max(slow, stalled))
+}
+
+// gets is the rate that p gets of a resource of its node while it asks for own.
+func (m *model) gets(of resource, own claim, p *part, node []*part) float64 {
 	m.claims = m.claims[:0]
 	for _, o := range node {
-		if d := o.demand[u.of]; o != p && d.rate > 0 {
-			m.claims = append(m.claims, claim{d.rate, d.weight, min(1, d.busy*m.strength)})
+		if d := o.demand[of]; o != p && d.busy > 0 {
+			d.busy = min(1, d.busy*m.strength)
+			m.claims = append(m.claims, d)
 		}
 	}
-	return u.amount / share(m.capacity[u.of], claim{rate: u.peak, weight: u.weight}, m.claims)
+	return share(m.capacity[of], own, m.claims)
 }

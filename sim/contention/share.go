@@ -121,4 +121,3 @@ func compare(a, b float64) int {
 	}
 	return 0
 }
-
