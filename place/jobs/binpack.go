@@ -21,7 +21,7 @@ func (Binpack) Choose(b *Board, t int) (site int, why Refusal) {
 }
 
 func (Binpack) reason(b *Board, t, s int) place.Reason {
-	load := b.load(&b.sites[s])
+	load := b.state[b.sites[s].node].share
 	return place.Reason{
 		Words:  fmt.Sprintf("%s is the fullest that takes it: %d tasks, %.0f %% of its node requested", b.siteName(s), len(b.sites[s].tenants), 100*load),
 		Scores: map[string]float64{"tasks": float64(len(b.sites[s].tenants)), "load": load},

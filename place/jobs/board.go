@@ -43,10 +43,15 @@ type Board struct {
 	gangs     []gang
 	freeGangs []int32
 	byName    map[string]int32
+	met       []met   // of each Running
 	running   []int32 // task of each Running
-	pending   []int32 // gang of each Pending
-	slotsFree int     // on devices
-	rules     *rules  // nil where the cluster has no constraints
+	waiting   []waits // of each Pending
+	placed    []int32 // by gang: how many of its pending tasks have a site
+	why       []Refusal
+	words     []string // by Pending: why in full, where Explain asks for it
+	tainted   bool     // some node has taints
+	slotsFree int      // on devices
+	rules     *rules   // nil where the cluster has no constraints
 	log       []step
 	dirty     []int32 // gangs to value anew
 	delta     float64 // change of the sum of progress since it was set to 0
@@ -73,6 +78,7 @@ type nodeState struct {
 	closed bool
 	slots  int32 // free; negative where there is no limit
 	tasks  int32
+	share  float64 // of its resources, slots and device slots taken, in the mean
 	free   []int64 // by dimension
 }
 
@@ -103,13 +109,33 @@ type gang struct {
 	progress float64
 	kind     int32
 	stamp    int32
-	pending  int32 // position in Pending; -1 where it runs
-	key      *cluster.Task
-	started  time.Duration
-	arrival  time.Duration
-	why      Refusal
-	words    string // why in full, where Explain asks for it
-	priority int
+	waits    bool          // it is pending
+	since    time.Duration // when it arrived or began to run
+}
+
+// waits is what is looked at of every pending gang each time; apart from the
+// gangs, so that this reads little memory.
+type waits struct {
+	name        string
+	first       *cluster.Task
+	id          cluster.TaskID // of the first task
+	arrival     time.Duration
+	priority    int
+	tasks       int32
+	gang        int32
+	kind, wants int32
+	whole       bool
+}
+
+// met is what tells a running task from another, where it runs.
+type met struct {
+	id                    cluster.TaskID
+	node, workload, group string
+	on                    []int
+	started               time.Duration
+	devices               int
+	movable, ps           bool
+	requests              cluster.Resources
 }
 
 type aloneKey struct {
@@ -177,10 +203,10 @@ func (b *Board) Free(node int) []int64 { return b.state[node].free }
 
 // Pending is the number of pending gangs, Gang the number of the i-th: in the
 // order of the request.
-func (b *Board) Pending() int { return len(b.pending) }
+func (b *Board) Pending() int { return len(b.waiting) }
 
 // Gang is the number of the i-th pending gang.
-func (b *Board) Gang(i int) int { return int(b.pending[i]) }
+func (b *Board) Gang(i int) int { return int(b.waiting[i].gang) }
 
 // GangOf is the gang of a task.
 func (b *Board) GangOf(t int) int { return int(b.tasks[t].gang) }
@@ -223,12 +249,10 @@ func (b *Board) Alone(g, class int, apart bool) float64 {
 }
 
 // Age is how long a gang has run, or has waited where it is pending.
-func (b *Board) Age(g int) time.Duration {
-	if b.gangs[g].pending >= 0 {
-		return b.req.Now - b.gangs[g].arrival
-	}
-	return b.req.Now - b.gangs[g].started
-}
+func (b *Board) Age(g int) time.Duration { return b.req.Now - b.gangs[g].since }
+
+// Waits reports whether the gang is pending.
+func (b *Board) Waits(g int) bool { return b.gangs[g].waits }
 
 // Name is the name of a gang.
 func (b *Board) Name(g int) string { return b.gangs[g].name }
@@ -250,7 +274,7 @@ func (b *Board) layout(nodes []cluster.Node) {
 	b.nodes = nodes
 	b.sites, b.devices, b.state = b.sites[:0], b.devices[:0], b.state[:0]
 	b.firstDevice = b.firstDevice[:0]
-	b.usable, b.dims = nil, nil
+	b.usable, b.dims, b.tainted, b.slotsFree = nil, nil, false, 0
 	clear(b.alone)
 	names := map[string]bool{}
 	most := 0
@@ -258,8 +282,10 @@ func (b *Board) layout(nodes []cluster.Node) {
 		n := &nodes[i]
 		b.firstDevice = append(b.firstDevice, int32(len(b.devices)))
 		most = max(most, len(n.Devices))
+		b.tainted = b.tainted || len(n.Taints) > 0
 		for d := range n.Devices {
 			b.devices = append(b.devices, deviceState{slots: int32(max(1, n.Devices[d].Slots))})
+			b.slotsFree += max(1, n.Devices[d].Slots)
 			if b.atDevices() {
 				b.addSite(i, d, deviceClass(n, d))
 				names[deviceClass(n, d)] = true
@@ -298,5 +324,9 @@ func deviceClass(n *cluster.Node, d int) string {
 
 func (b *Board) addSite(node, device int, class string) {
 	empty := b.speeds.Empty(class)
-	b.sites = append(b.sites, site{node: int32(node), device: int32(device), class: b.speeds.class[class], config: empty})
+	s := site{node: int32(node), device: int32(device), class: b.speeds.class[class], config: empty}
+	if n := len(b.sites); n < cap(b.sites) {
+		s.tenants = b.sites[:n+1][n].tenants[:0] // of the last layout: its memory serves again
+	}
+	b.sites = append(b.sites, s)
 }

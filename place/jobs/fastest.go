@@ -36,7 +36,7 @@ func (Fastest) Choose(b *Board, t int) (site int, why Refusal) {
 			continue
 		}
 		a := b.aloneWith(int32(t), int32(s))
-		l.share = b.load(&b.sites[s])
+		l.share = b.state[b.sites[s].node].share
 		if best < 0 || l.tasks < fullness.tasks || a > speed || a == speed && l.less(fullness) {
 			best, fullness, speed = s, l, a
 		}

@@ -149,8 +149,8 @@ type rules struct{ placement *cluster.Placement }
 func newRules(b *Board) *rules {
 	r := &rules{placement: cluster.NewPlacement(b.req.View, b.req.Tasks())}
 	i := 0
-	for _, g := range b.pending {
-		for _, t := range b.gangs[g].tasks {
+	for w := range b.waiting {
+		for _, t := range b.gangs[b.waiting[w].gang].tasks {
 			b.tasks[t].kind = int32(r.placement.Kind(i))
 			i++
 		}

@@ -49,3 +49,10 @@ func (s *Speeds) Added(c Config, w int32) float64 {
 	}
 	return sum
 }
+
+// Meets reports whether tasks on the site can interfere: at the scope of a
+// device, those that need none do not.
+func (b *Board) Meets(s int) bool { return b.meets(int32(s)) }
+
+// Classes lists the classes met so far, by number. Don't change it.
+func (s *Speeds) Classes() []string { return s.classes }

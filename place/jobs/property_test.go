@@ -327,8 +327,8 @@ func TestPropertyGainAndUndo(t *testing.T) {
 			if n := naive(b); math.Abs(n-total) > 1e-9 {
 				t.Fatalf("total %g, by definition %g", total, n)
 			}
-			for _, g := range b.pending {
-				for _, x := range b.Tasks(int(g)) {
+			for i := range b.Pending() {
+				for _, x := range b.Tasks(b.Gang(i)) {
 					list, why := b.Candidates(int(x))
 					if (len(list) > 0) != (why == Fits) {
 						t.Fatalf("%d candidates, refusal %v", len(list), why)

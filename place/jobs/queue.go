@@ -48,43 +48,50 @@ type refusal struct {
 func (b *Board) Place(c Chooser) {
 	b.refused = slices.Grow(b.refused[:0], int(b.kindCount))[:b.kindCount]
 	clear(b.refused)
-	for _, g := range b.pending {
-		b.offer(c, g)
+	picky, _ := c.(choosy)
+	for i := range b.waiting {
+		b.offer(c, picky, i)
 	}
 }
 
 // offer places one gang, unless one of its kind was refused and nothing has
 // changed since that could be in its favour: what others took is no room, but
 // may be company.
-func (b *Board) offer(c Chooser, g int32) {
-	k := &b.gangs[g]
-	picky, waits := c.(choosy)
-	patient := waits && picky.patience(b, int(g))
-	r := &b.refused[k.kind]
-	if int(k.wants) > b.slotsFree {
-		k.why, k.words = Full, ""
-		if b.Explain && len(k.tasks) > 0 {
-			k.words = fmt.Sprintf("asks for %d device slots; %d are free in all", k.wants, b.slotsFree)
+func (b *Board) offer(c Chooser, picky choosy, i int) {
+	w := &b.waiting[i]
+	if int(w.wants) > b.slotsFree {
+		b.why[i] = Full
+		if b.Explain {
+			b.words[i] = fmt.Sprintf("asks for %d device slots; %d are free in all", w.wants, b.slotsFree)
 		}
 		return
 	}
-	retry := r.known && r.patient == patient
-	if retry {
-		if r.at == len(b.log) || len(k.tasks) == 1 && r.why != Waits {
-			k.why, k.words = r.why, r.words
+	patient := picky != nil && picky.patience(b, int(w.gang))
+	r := &b.refused[w.kind]
+	if r.known && r.patient == patient {
+		if r.at == len(b.log) || w.tasks == 1 && r.why != Waits {
+			b.hold(i, r.why, r.words)
 			return
 		}
-		if len(k.tasks) == 1 {
+		if w.tasks == 1 {
 			b.only = b.touchedSince(r.at)
 		}
 	}
-	k.why, k.words = b.try(c, g)
-	if b.only != nil && k.why != Fits {
-		k.why, k.words = r.why, r.words
+	why, words := b.try(c, w)
+	if b.only != nil && why != Fits {
+		why, words = r.why, r.words
 	}
 	b.only = nil
-	if k.why != Fits {
-		*r = refusal{k.why, patient, true, k.words, len(b.log)}
+	if why != Fits {
+		*r = refusal{why, patient, true, words, len(b.log)}
+	}
+	b.hold(i, why, words)
+}
+
+func (b *Board) hold(i int, why Refusal, words string) {
+	b.why[i] = why
+	if b.Explain {
+		b.words[i] = words
 	}
 }
 
@@ -102,8 +109,9 @@ func (b *Board) touchedSince(mark int) []int32 {
 	return sites
 }
 
-func (b *Board) try(c Chooser, g int32) (why Refusal, words string) {
-	if !b.req.Pending[b.gangs[g].pending].Gang {
+func (b *Board) try(c Chooser, wait *waits) (why Refusal, words string) {
+	g := wait.gang
+	if !wait.whole {
 		return b.part(c, g)
 	}
 	mark := b.Mark()
@@ -176,53 +184,62 @@ func (b *Board) refusedWords(g int32, why Refusal) string {
 	return text
 }
 
-// Refuse notes why a gang is held: policies that do not use Place say so
-// themselves.
-func (b *Board) Refuse(g int, why Refusal) { b.gangs[g].why = why }
+// Refuse notes why the i-th pending gang is held: policies that do not use
+// Place say so themselves.
+func (b *Board) Refuse(i int, why Refusal) { b.why[i] = why }
 
 // Decision is what was changed since Reset: pending tasks bound or held,
 // running tasks moved.
 func (b *Board) Decision() place.Decision {
 	var d place.Decision
-	held, bound := 0, 0
-	for _, g := range b.pending {
-		for _, t := range b.gangs[g].tasks {
-			if b.tasks[t].site >= 0 {
-				bound++
-			} else {
-				held++
-			}
+	all, bound := 0, 0
+	for i := range b.waiting {
+		all += int(b.waiting[i].tasks)
+	}
+	for _, u := range b.log {
+		if b.tasks[u.task].run < 0 {
+			bound++
 		}
 	}
 	if bound > 0 {
 		d.Bind = make([]place.Binding, 0, bound)
 	}
-	if held > 0 {
-		d.Hold = make([]place.Hold, 0, held)
+	if all > bound {
+		d.Hold = make([]place.Hold, 0, all-bound)
 	}
-	for _, g := range b.pending {
-		k := &b.gangs[g]
-		for _, i := range k.tasks {
-			t := &b.tasks[i]
-			if t.site >= 0 {
-				d.Bind = append(d.Bind, place.Binding{Task: t.id, Node: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
-				if t.reason.Words != "" {
-					if d.Why == nil {
-						d.Why = place.Reasons{}
-					}
-					d.Why[t.id] = t.reason
-				}
+	for i := range b.waiting {
+		w := &b.waiting[i]
+		if w.tasks == 1 && b.placed[w.gang] == 0 {
+			d.Hold = append(d.Hold, place.Hold{Task: w.id, Why: b.reasonOf(i)})
+			continue
+		}
+		for _, t := range b.gangs[w.gang].tasks {
+			if b.tasks[t].site < 0 {
+				d.Hold = append(d.Hold, place.Hold{Task: b.tasks[t].id, Why: b.reasonOf(i)})
 				continue
 			}
-			why := k.words
-			if why == "" {
-				why = words[k.why]
-			}
-			d.Hold = append(d.Hold, place.Hold{Task: t.id, Why: why})
+			b.bind(&d, &b.tasks[t])
 		}
 	}
 	d.Move = b.moves()
 	return d
+}
+
+func (b *Board) reasonOf(i int) string {
+	if b.Explain && b.words[i] != "" {
+		return b.words[i]
+	}
+	return words[b.why[i]]
+}
+
+func (b *Board) bind(d *place.Decision, t *task) {
+	d.Bind = append(d.Bind, place.Binding{Task: t.id, Node: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
+	if t.reason.Words != "" {
+		if d.Why == nil {
+			d.Why = place.Reasons{}
+		}
+		d.Why[t.id] = t.reason
+	}
 }
 
 // moves lists the running tasks that are elsewhere than they were.

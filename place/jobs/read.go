@@ -3,6 +3,7 @@ package jobs
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,47 +18,41 @@ func (b *Board) Reset(req place.Request) {
 		b.Undo(0)
 	}
 	b.speeds.forget()
-	old := b.req
-	b.req = req
 	nodes := req.View.Nodes()
-	keep := old.View != nil && b.epoch == b.speeds.epoch && len(nodes) == len(b.nodes) &&
-		(len(nodes) == 0 || &nodes[0] == &b.nodes[0]) && b.rules == nil && !constrained(req.View)
-	if !keep || !b.follow(old.View.Running(), req.View.Running()) {
+	keep := b.req.View != nil && b.epoch == b.speeds.epoch && len(nodes) == len(b.nodes) &&
+		(len(nodes) == 0 || &nodes[0] == &b.nodes[0]) && sameWorkloads(b.req.View.Workloads(), req.View.Workloads())
+	b.req = req
+	b.rules = nil
+	if !keep {
 		b.begin()
 	}
-	b.readPending(old.Pending)
-	b.rules = nil
-	if constrained(req.View) {
+	b.follow(req.View.Running())
+	b.readPending()
+	if b.tainted || constrained(req.View.Constraints()) {
 		b.rules = newRules(b)
 	}
-	b.countSlots()
+}
+
+// sameWorkloads looks at whether two snapshots share what workloads request.
+func sameWorkloads(a, b []cluster.Workload) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // constrained reports whether cluster.Placement must be asked what fits.
-func constrained(s *cluster.Snapshot) bool {
-	c := s.Constraints()
-	if len(c.AntiAffinity)+len(c.MaxPerNode)+len(c.Spread)+len(c.NodeSelector)+len(c.Tolerations) > 0 {
-		return true
-	}
-	nodes := s.Nodes()
-	for i := range nodes {
-		if len(nodes[i].Taints) > 0 {
-			return true
-		}
-	}
-	return false
+func constrained(c cluster.Constraints) bool {
+	return len(c.AntiAffinity)+len(c.MaxPerNode)+len(c.Spread)+len(c.NodeSelector) > 0
 }
 
-// begin reads everything anew.
+// begin reads the nodes anew and forgets all tasks.
 func (b *Board) begin() {
-	b.dirty = b.dirty[:0]
 	b.epoch = b.speeds.epoch
+	b.dirty = b.dirty[:0]
 	b.tasks, b.freeTasks = b.tasks[:0], b.freeTasks[:0]
-	b.gangs, b.freeGangs = b.gangs[:0], b.freeGangs[:0]
+	b.gangs, b.freeGangs, b.placed = b.gangs[:0], b.freeGangs[:0], b.placed[:0]
 	clear(b.byName)
-	b.running, b.pending = b.running[:0], b.pending[:0]
+	b.met, b.running, b.waiting = b.met[:0], b.running[:0], b.waiting[:0]
 	b.layout(b.req.View.Nodes())
-	b.state = slices.Grow(b.state, len(b.nodes))[:len(b.nodes)]
+	b.state = make([]nodeState, len(b.nodes))
 	flat := make([]int64, len(b.nodes)*len(b.dims))
 	for i := range b.nodes {
 		n := &b.nodes[i]
@@ -70,43 +65,52 @@ func (b *Board) begin() {
 			slots = -1
 		}
 		b.state[i] = nodeState{closed: n.Unschedulable, slots: slots, free: free}
+		b.state[i].share = b.share(int32(i))
 	}
-	running := b.req.View.Running()
-	for i := range running {
-		b.enter(i, &running[i])
-	}
-	b.settle()
 }
 
-// follow turns the board of one list of running tasks into that of the next,
-// where that is the old one less some tasks plus new ones at the end. It
-// reports false where it is not: the board is then spoilt.
-func (b *Board) follow(old, now []cluster.Running) bool {
-	kept, at := 0, 0
-	for i := range old {
-		if at < len(now) && sameRunning(&old[i], &now[at]) {
-			t := b.running[i]
-			b.running[kept] = t
-			b.tasks[t].run = int32(at)
+// follow turns the board of one list of running tasks into that of the next.
+// Mostly that is the old one less some tasks plus new ones at the end. Where
+// it is not, all tasks are read again: who came first on a site must not
+// depend on what the board saw before.
+func (b *Board) follow(now []cluster.Running) {
+	kept := 0
+	for i := range b.met {
+		if kept < len(now) && b.met[i].is(&now[kept]) {
+			if kept < i {
+				b.met[kept], b.running[kept] = b.met[i], b.running[i]
+				b.tasks[b.running[kept]].run = int32(kept)
+			}
 			kept++
-			at++
 			continue
 		}
 		b.leave(b.running[i])
 	}
-	b.running = b.running[:kept]
-	for i := at; i < len(now); i++ {
+	b.met, b.running = b.met[:kept], b.running[:kept]
+	for i := kept; i < len(now); i++ {
 		b.enter(i, &now[i])
 	}
 	b.settle()
-	return true
 }
 
-// sameRunning compares all that the board reads.
-func sameRunning(a, b *cluster.Running) bool {
-	return a.ID == b.ID && a.Node == b.Node && a.Workload == b.Workload && a.Group == b.Group &&
-		a.Started == b.Started && a.Movable == b.Movable && a.Devices == b.Devices && a.Role == b.Role &&
-		slices.Equal(a.On, b.On) && (a.Requests == nil) == (b.Requests == nil) && maps.Equal(a.Requests, b.Requests)
+// is reports whether a running task is the one that was met, where it was.
+func (m *met) is(r *cluster.Running) bool {
+	return m.id == r.ID && m.node == r.Node && m.workload == r.Workload && m.group == r.Group &&
+		m.started == r.Started && m.movable == r.Movable && m.devices == r.Devices &&
+		m.ps == (r.Role == cluster.ParameterServer) && sameDevices(m.on, r.On) && sameRequests(m.requests, r.Requests)
+}
+
+// sameRequests mostly need not look: a task keeps its map.
+func sameRequests(a, b cluster.Resources) bool {
+	if len(a) != len(b) || (a == nil) != (b == nil) {
+		return false
+	}
+	return len(a) == 0 || reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() || maps.Equal(a, b)
+}
+
+// sameDevices mostly need not look: successors share what did not change.
+func sameDevices(a, b []int) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // enter puts a running task where it runs.
@@ -119,7 +123,6 @@ func (b *Board) enter(i int, r *cluster.Running) {
 	if !ok {
 		g = b.newGang(name)
 		b.byName[name] = g
-		b.gangs[g].started = r.Started
 	}
 	t := b.newTask(&r.Task, g)
 	b.tasks[t].run, b.tasks[t].movable = int32(i), r.Movable
@@ -130,6 +133,10 @@ func (b *Board) enter(i int, r *cluster.Running) {
 		s = int(b.firstDevice[node]) + r.On[0]
 	}
 	b.running = append(b.running, t)
+	b.met = append(b.met, met{
+		r.ID, r.Node, r.Workload, r.Group, r.On, r.Started, r.Devices,
+		r.Movable, r.Role == cluster.ParameterServer, r.Requests,
+	})
 	b.occupy(t, int32(s))
 	b.spoil(int32(s))
 }
@@ -169,6 +176,9 @@ func (b *Board) settle() {
 			k.workers = n
 			k.alone = b.aloneOf(k)
 		}
+		if !k.waits {
+			k.since = b.met[b.tasks[k.tasks[0]].run].started
+		}
 		v := b.value(g)
 		b.delta += v - k.progress
 		k.progress = v
@@ -190,10 +200,12 @@ func (b *Board) newGang(name string) int32 {
 	if n := len(b.freeGangs); n > 0 {
 		g := b.freeGangs[n-1]
 		b.freeGangs = b.freeGangs[:n-1]
-		b.gangs[g] = gang{name: name, tasks: b.gangs[g].tasks[:0], pending: -1, kind: -1}
+		b.gangs[g] = gang{name: name, tasks: b.gangs[g].tasks[:0], kind: -1}
+		b.placed[g] = 0
 		return g
 	}
-	b.gangs = append(b.gangs, gang{name: name, pending: -1, kind: -1})
+	b.gangs = append(b.gangs, gang{name: name, kind: -1})
+	b.placed = append(b.placed, 0)
 	return int32(len(b.gangs) - 1)
 }
 
@@ -274,58 +286,70 @@ func (s *Speeds) alone(key aloneKey, usable []string) []float64 {
 }
 
 // readPending numbers the pending gangs; those that waited before keep what
-// was read of them.
-func (b *Board) readPending(old []cluster.Group) {
-	waiting := b.pending
-	b.pending = make([]int32, 0, len(b.req.Pending))
-	at := 0
-	for i := range b.req.Pending {
-		p := &b.req.Pending[i]
-		for at < len(waiting) && !samePending(&old[at], p) {
-			b.dropPending(waiting[at])
-			at++
+// was read of them. The list may be the caller's own, changed in place since:
+// it is compared with what was kept of it.
+func (b *Board) readPending() {
+	old := b.waiting
+	now := b.req.Pending
+	at, kept := 0, 0
+	for ; kept < len(now); at++ {
+		if at == len(old) {
+			break
 		}
-		if at < len(waiting) {
-			g := waiting[at]
-			b.gangs[g].pending, b.gangs[g].why, b.gangs[g].words = int32(i), Fits, ""
-			b.pending = append(b.pending, g)
-			at++
-			continue
+		if old[at].is(&now[kept]) {
+			old[kept] = old[at]
+			kept++
+		} else {
+			b.dropPending(old[at].gang)
 		}
-		b.pending = append(b.pending, b.newPending(int32(i), p))
 	}
-	for ; at < len(waiting); at++ {
-		b.dropPending(waiting[at])
+	for ; at < len(old); at++ {
+		b.dropPending(old[at].gang)
+	}
+	b.waiting = old[:kept]
+	for i := kept; i < len(now); i++ {
+		b.waiting = append(b.waiting, b.newPending(&now[i]))
+	}
+	b.why = slices.Grow(b.why[:0], len(now))[:len(now)]
+	clear(b.why)
+	clear(b.words)
+	if b.Explain {
+		b.words = slices.Grow(b.words[:0], len(now))[:len(now)]
 	}
 }
 
-func samePending(a, b *cluster.Group) bool {
-	return a.Name == b.Name && len(a.Tasks) == len(b.Tasks) && a.Arrival == b.Arrival && a.Priority == b.Priority &&
-		a.Gang == b.Gang && (len(a.Tasks) == 0 || &a.Tasks[0] == &b.Tasks[0])
+func (w *waits) is(g *cluster.Group) bool {
+	return int(w.tasks) == len(g.Tasks) && w.tasks > 0 && w.first == &g.Tasks[0] && w.arrival == g.Arrival &&
+		w.priority == g.Priority && w.whole == g.Gang && w.name == g.Name
 }
 
 func (b *Board) dropPending(g int32) {
 	b.freeTasks = append(b.freeTasks, b.gangs[g].tasks...)
+	b.gangs[g].tasks = b.gangs[g].tasks[:0]
 	b.freeGangs = append(b.freeGangs, g)
 }
 
-func (b *Board) newPending(i int32, p *cluster.Group) int32 {
+func (b *Board) newPending(p *cluster.Group) waits {
 	g := b.newGang(p.Name)
-	k := &b.gangs[g]
-	k.pending, k.arrival, k.priority = i, p.Arrival, p.Priority
+	b.gangs[g].waits, b.gangs[g].since = true, p.Arrival
 	for j := range p.Tasks {
 		b.newTask(&p.Tasks[j], g)
 	}
-	k = &b.gangs[g]
+	k := &b.gangs[g]
 	for _, t := range k.tasks {
 		k.wants += b.tasks[t].wants
 	}
 	k.workers = b.countWorkers(k)
-	if len(k.tasks) > 0 {
+	w := waits{
+		name: p.Name, arrival: p.Arrival, priority: p.Priority, tasks: int32(len(p.Tasks)), gang: g, wants: k.wants, whole: p.Gang,
+	}
+	if len(p.Tasks) > 0 {
 		k.alone = b.aloneOf(k)
+		w.first, w.id = &p.Tasks[0], p.Tasks[0].ID
 	}
 	k.kind = b.kindOf(k, p)
-	return g
+	w.kind = k.kind
+	return w
 }
 
 // kindOf numbers what a gang is made of.
@@ -343,11 +367,4 @@ func (b *Board) kindOf(k *gang, p *cluster.Group) int32 {
 		b.kinds[text.String()] = n
 	}
 	return n
-}
-
-func (b *Board) countSlots() {
-	b.slotsFree = 0
-	for i := range b.devices {
-		b.slotsFree += int(b.devices[i].slots - b.devices[i].used)
-	}
 }

@@ -61,14 +61,14 @@ type Speeds struct {
 	empty   []Config // by class number
 	limit   int
 	// epoch counts how often the co-locations were forgotten.
-	epoch    int
+	epoch int
 	// potential is by co-location, negative where it was not asked for yet.
 	potential      []float64
 	potentialEpoch int
-	observed map[string]mean
-	observer *Board
-	pending  []Config // scratch of ask
-	key      []byte
+	observed       map[string]mean
+	observer       *Board
+	pending        []Config // scratch of ask
+	key            []byte
 }
 
 // enough is how many co-locations are remembered before all are forgotten: it

@@ -24,7 +24,7 @@ func (Spread) Choose(b *Board, t int) (site int, why Refusal) {
 }
 
 func (Spread) reason(b *Board, t, s int) place.Reason {
-	load := b.load(&b.sites[s])
+	load := b.state[b.sites[s].node].share
 	return place.Reason{
 		Words:  fmt.Sprintf("%s is the least loaded that takes it: %d tasks, %.0f %% of its node requested", b.siteName(s), len(b.sites[s].tenants), 100*load),
 		Scores: map[string]float64{"tasks": -float64(len(b.sites[s].tenants)), "load": -load},
@@ -51,7 +51,7 @@ func (b *Board) byLoad(t int32, most bool) (site int, why Refusal) {
 			count[r]++
 			continue
 		}
-		l.share = b.load(&b.sites[s])
+		l.share = b.state[b.sites[s].node].share
 		if best < 0 || most && fullness.less(l) || !most && l.less(fullness) {
 			best, fullness = s, l
 		}
@@ -84,37 +84,6 @@ func (l load) less(o load) bool {
 		return l.tasks < o.tasks
 	}
 	return l.share < o.share
-}
-
-// load is the mean, over the resources, slots and device slots that the site's
-// node has, of the share that is taken.
-func (b *Board) load(st *site) float64 {
-	n := &b.nodes[st.node]
-	state := &b.state[st.node]
-	sum, parts := 0.0, 0
-	for d, name := range b.dims {
-		if c := n.Capacity[name]; c > 0 {
-			sum += 1 - float64(state.free[d])/float64(c)
-			parts++
-		}
-	}
-	if n.Slots > 0 {
-		sum += float64(state.tasks) / float64(n.Slots)
-		parts++
-	}
-	used, slots := int32(0), int32(0)
-	for _, d := range b.devices[b.firstDevice[st.node]:b.firstDevice[st.node+1]] {
-		used += d.used
-		slots += d.slots
-	}
-	if slots > 0 {
-		sum += float64(used) / float64(slots)
-		parts++
-	}
-	if parts == 0 {
-		return float64(state.tasks)
-	}
-	return sum / float64(parts)
 }
 
 func (b *Board) siteName(s int) string {

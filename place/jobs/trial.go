@@ -26,6 +26,7 @@ func (b *Board) Undo(mark int) {
 			b.vacate(u.task)
 			b.spoil(u.to)
 		}
+		b.placing(u.task, u.to, u.from)
 		if u.from >= 0 {
 			b.tasks[u.task].on = u.on
 			b.occupyAt(u.task, u.from, int(u.at))
@@ -56,6 +57,7 @@ func (b *Board) shift(t, s int32) {
 		u.at = b.vacate(t)
 		b.spoil(u.from)
 	}
+	b.placing(t, u.from, s)
 	if s >= 0 {
 		b.tasks[t].on = b.chooseDevices(t, s)
 		b.occupy(t, s)
@@ -67,6 +69,19 @@ func (b *Board) shift(t, s int32) {
 		b.rules.do(b, u)
 	}
 	b.log = append(b.log, u)
+}
+
+// placing counts the pending tasks of a gang that have a site.
+func (b *Board) placing(t, from, to int32) {
+	if b.tasks[t].run >= 0 {
+		return
+	}
+	if from >= 0 {
+		b.placed[b.tasks[t].gang]--
+	}
+	if to >= 0 {
+		b.placed[b.tasks[t].gang]++
+	}
 }
 
 // chooseDevices takes the site's device, or the node's emptiest ones, the
@@ -148,6 +163,37 @@ func (b *Board) count(x *task, st *site, by int32) {
 		b.devices[int(b.firstDevice[st.node])+d].used += by
 	}
 	b.slotsFree -= int(by) * len(x.on)
+	n.share = b.share(st.node)
+}
+
+// share is the mean, over the resources, slots and device slots that a node
+// has, of the share that is taken; the number of tasks where it has none.
+func (b *Board) share(node int32) float64 {
+	n, state := &b.nodes[node], &b.state[node]
+	sum, parts := 0.0, 0
+	for d, name := range b.dims {
+		if c := n.Capacity[name]; c > 0 {
+			sum += 1 - float64(state.free[d])/float64(c)
+			parts++
+		}
+	}
+	if n.Slots > 0 {
+		sum += float64(state.tasks) / float64(n.Slots)
+		parts++
+	}
+	used, slots := int32(0), int32(0)
+	for _, d := range b.devices[b.firstDevice[node]:b.firstDevice[node+1]] {
+		used += d.used
+		slots += d.slots
+	}
+	if slots > 0 {
+		sum += float64(used) / float64(slots)
+		parts++
+	}
+	if parts == 0 {
+		return float64(state.tasks)
+	}
+	return sum / float64(parts)
 }
 
 // Progress is a gang's progress as the board stands; of a gang of which some
@@ -162,8 +208,8 @@ func (b *Board) Total() float64 {
 			sum += k.progress
 		}
 	}
-	for _, g := range b.pending {
-		sum += b.gangs[g].progress
+	for i := range b.waiting {
+		sum += b.gangs[b.waiting[i].gang].progress
 	}
 	return sum
 }
