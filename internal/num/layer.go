@@ -57,12 +57,7 @@ func (l *Linear) Add(y, x Matrix) { Mul(y, x, l.W.Value, false, false, 1) }
 // W and b, and writes the gradient by x to dx unless dx has no rows.
 func (l *Linear) Backward(dx, dy, x Matrix) {
 	Mul(l.W.Grad, x, dy, true, false, 1)
-	db := l.B.Grad.Data
-	for i := range dy.Rows {
-		for j, g := range dy.Row(i) {
-			db[j] += g
-		}
-	}
+	addRows(l.B.Grad.Data, dy, 0, dy.Rows)
 	if dx.Rows > 0 {
 		Mul(dx, dy, l.W.Value, false, true, 0)
 	}
@@ -72,15 +67,27 @@ func (l *Linear) Backward(dx, dy, x Matrix) {
 // weighted linear units, 2018) and, unless slope has no rows, the derivative
 // of y by x, with which Scale goes backwards. y may be x.
 func SiLU(y, slope, x Matrix) {
-	out := y.Data[:len(x.Data)]
+	in := x.Data
+	out := y.Data[:len(in)]
+	n := 0
+	if wide {
+		n = len(in) &^ 7
+	}
 	if slope.Rows == 0 {
-		for i, v := range x.Data {
-			out[i] = v / (1 + Exp(-v))
+		if n > 0 {
+			silu8(&out[0], &in[0], n)
+		}
+		for i := n; i < len(in); i++ {
+			out[i] = in[i] / (1 + Exp(-in[i]))
 		}
 		return
 	}
-	d := slope.Data[:len(x.Data)]
-	for i, v := range x.Data {
+	d := slope.Data[:len(in)]
+	if n > 0 {
+		siluSlope8(&out[0], &d[0], &in[0], n)
+	}
+	for i := n; i < len(in); i++ {
+		v := in[i]
 		s := 1 / (1 + Exp(-v))
 		out[i] = v * s
 		d[i] = s * (1 + v*(1-s))

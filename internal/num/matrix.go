@@ -31,11 +31,27 @@ func (m Matrix) general() blas32.General {
 }
 
 // Mul computes dst = a b + beta dst; ta and tb transpose a and b first.
-// It panics where the shapes do not fit.
+// It panics where the shapes do not fit. dst must not be a or b.
 func Mul(dst, a, b Matrix, ta, tb bool, beta float32) {
 	if a.Rows == 0 || a.Cols == 0 || b.Cols == 0 || b.Rows == 0 {
 		if dst.Rows*dst.Cols != 0 && beta == 0 {
 			dst.Zero()
+		}
+		return
+	}
+	if !tb && (beta == 0 || beta == 1) {
+		rows, cols, steps := a.Rows, b.Cols, a.Cols
+		if ta {
+			rows, steps = a.Cols, a.Rows
+		}
+		mustMatch("rows of a product", dst.Rows, rows)
+		mustMatch("columns of a product", dst.Cols, cols)
+		mustMatch("rows of a product's right side", b.Rows, steps)
+		if beta == 0 {
+			dst.Zero()
+		}
+		if j := product(dst, a, b, ta); j < cols {
+			blas32.Gemm(transpose(ta), blas.NoTrans, 1, a.general(), b.right(j), 1, dst.right(j))
 		}
 		return
 	}

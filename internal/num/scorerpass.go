@@ -23,6 +23,7 @@ type Pass struct {
 	raw     Matrix // (decisions, 1): values in units of std
 
 	up, down, dPooled, dInner Matrix // gradients on the way back
+	turned                    Matrix
 }
 
 // Score computes the scores of one decision's candidates and returns them; they
@@ -105,14 +106,14 @@ func (p *Pass) values() {
 		copy(row, b.Context.Row(d))
 		mean, top, at := row[g:g+h], row[g+h:], p.largest[d*h:(d+1)*h]
 		first := b.Starts[d]
-		copy(mean, last.Row(first))
-		copy(top, mean)
+		clear(mean)
+		addRows(mean, last, first, b.Starts[d+1])
+		copy(top, last.Row(first))
 		for j := range at {
 			at[j] = first
 		}
 		for k := first + 1; k < b.Starts[d+1]; k++ {
 			for j, v := range last.Row(k) {
-				mean[j] += v
 				if v > top[j] {
 					top[j], at[j] = v, k
 				}
@@ -147,23 +148,23 @@ func (p *Pass) Backward(dScores, dValues []float32) {
 
 	// The critic, down to its pools.
 	p.dInner = p.dInner.sized(p.inner.Rows, p.inner.Cols)
-	s.value.Backward(p.dInner, Matrix{b.Len(), 1, dValues}, p.inner)
+	p.back(s.value, p.dInner, Matrix{b.Len(), 1, dValues}, p.inner)
 	Scale(p.dInner, p.innerD)
 	p.dPooled = p.dPooled.sized(b.Len(), g+2*h)
-	s.pooled.Backward(p.dPooled, p.dInner, p.pooled)
+	p.back(s.pooled, p.dPooled, p.dInner, p.pooled)
 
 	// Each embedding: from its score, from the mean, from where it was largest.
 	down := p.down.sized(last.Rows, h)
-	w, dw := s.score.Value.Data, s.score.Grad.Data
+	w := s.score.Value.Data
+	Mul(s.score.Grad, Matrix{last.Rows, 1, dScores}, last, true, false, 1)
 	for d := range b.Len() {
 		row := p.dPooled.Row(d)
 		mean, top := row[g:g+h], row[g+h:]
 		share := 1 / float32(b.Starts[d+1]-b.Starts[d])
 		for k := b.Starts[d]; k < b.Starts[d+1]; k++ {
-			ds, to, e := dScores[k], down.Row(k), last.Row(k)
+			ds, to := dScores[k], down.Row(k)
 			for j := range to {
 				to[j] = ds*w[j] + share*mean[j]
-				dw[j] += ds * e[j]
 			}
 		}
 		for j, k := range p.largest[d*h : (d+1)*h] {
@@ -181,22 +182,36 @@ func (p *Pass) Backward(dScores, dValues []float32) {
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		Scale(down, p.slope[i+1])
 		up = up.sized(last.Rows, s.Shape.Hidden[i])
-		s.layers[i].Backward(up, down, p.hidden[i])
+		p.back(s.layers[i], up, down, p.hidden[i])
 		down, up = up, down
 	}
 	Scale(down, p.slope[0])
 	Mul(s.candidate.Grad, b.Candidates, down, true, false, 1)
 	p.shift.Zero()
 	for d := range b.Len() {
-		sum := p.shift.Row(d)
-		for k := b.Starts[d]; k < b.Starts[d+1]; k++ {
-			for j, v := range down.Row(k) {
-				sum[j] += v
-			}
+		addRows(p.shift.Row(d), down, b.Starts[d], b.Starts[d+1])
+	}
+	p.back(s.context, Matrix{}, p.shift, b.Context)
+	p.down, p.up = down, up
+}
+
+// back is l.Backward by way of the transposed weights, which is faster for few
+// of them and many rows.
+func (p *Pass) back(l *Linear, dx, dy, x Matrix) {
+	Mul(l.W.Grad, x, dy, true, false, 1)
+	addRows(l.B.Grad.Data, dy, 0, dy.Rows)
+	if dx.Rows == 0 {
+		return
+	}
+	w := l.W.Value
+	t := p.turned.sized(w.Cols, w.Rows)
+	p.turned = t
+	for i := range w.Rows {
+		for j, v := range w.Row(i) {
+			t.Data[j*w.Rows+i] = v
 		}
 	}
-	s.context.Backward(Matrix{}, p.shift, b.Context)
-	p.down, p.up = down, up
+	Mul(dx, dy, t, false, false, 0)
 }
 
 // sized is a matrix of that size on the storage of m where it is large enough;

@@ -1,0 +1,248 @@
+#include "textflag.h"
+
+// Multiplications and additions are kept apart, as in the Go code and in
+// gonum: fused, they would round once less and give other bytes.
+
+// func multiply4x16(c, a, b *float32, k, cRow, aRow, aStep, bRow int)
+TEXT ·multiply4x16(SB), NOSPLIT, $0-64
+	MOVQ c+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ k+24(FP), CX
+	MOVQ cRow+32(FP), R8
+	MOVQ aRow+40(FP), R9
+	MOVQ aStep+48(FP), R10
+	MOVQ bRow+56(FP), R11
+	SHLQ $2, R8
+	SHLQ $2, R9
+	SHLQ $2, R10
+	SHLQ $2, R11
+	LEAQ (R9)(R9*2), AX
+	LEAQ (DI)(R8*2), BX
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS (DI)(R8*1), Y2
+	VMOVUPS 32(DI)(R8*1), Y3
+	VMOVUPS (BX), Y4
+	VMOVUPS 32(BX), Y5
+	VMOVUPS (BX)(R8*1), Y6
+	VMOVUPS 32(BX)(R8*1), Y7
+
+step4:
+	VMOVUPS (DX), Y8
+	VMOVUPS 32(DX), Y9
+	VBROADCASTSS (SI), Y10
+	VBROADCASTSS (SI)(R9*1), Y11
+	VBROADCASTSS (SI)(R9*2), Y12
+	VBROADCASTSS (SI)(AX*1), Y13
+	VMULPS Y8, Y10, Y14
+	VMULPS Y9, Y10, Y15
+	VADDPS Y14, Y0, Y0
+	VADDPS Y15, Y1, Y1
+	VMULPS Y8, Y11, Y14
+	VMULPS Y9, Y11, Y15
+	VADDPS Y14, Y2, Y2
+	VADDPS Y15, Y3, Y3
+	VMULPS Y8, Y12, Y14
+	VMULPS Y9, Y12, Y15
+	VADDPS Y14, Y4, Y4
+	VADDPS Y15, Y5, Y5
+	VMULPS Y8, Y13, Y14
+	VMULPS Y9, Y13, Y15
+	VADDPS Y14, Y6, Y6
+	VADDPS Y15, Y7, Y7
+	ADDQ R10, SI
+	ADDQ R11, DX
+	DECQ CX
+	JNZ step4
+
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, (DI)(R8*1)
+	VMOVUPS Y3, 32(DI)(R8*1)
+	VMOVUPS Y4, (BX)
+	VMOVUPS Y5, 32(BX)
+	VMOVUPS Y6, (BX)(R8*1)
+	VMOVUPS Y7, 32(BX)(R8*1)
+	VZEROUPPER
+	RET
+
+// func multiply1x16(c, a, b *float32, k, aStep, bRow int)
+TEXT ·multiply1x16(SB), NOSPLIT, $0-48
+	MOVQ c+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ k+24(FP), CX
+	MOVQ aStep+32(FP), R10
+	MOVQ bRow+40(FP), R11
+	SHLQ $2, R10
+	SHLQ $2, R11
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+
+step1:
+	VBROADCASTSS (SI), Y10
+	VMULPS (DX), Y10, Y14
+	VMULPS 32(DX), Y10, Y15
+	VADDPS Y14, Y0, Y0
+	VADDPS Y15, Y1, Y1
+	ADDQ R10, SI
+	ADDQ R11, DX
+	DECQ CX
+	JNZ step1
+
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+DATA top<>+0(SB)/4, $87.0
+GLOBL top<>(SB), RODATA, $4
+DATA bottom<>+0(SB)/4, $-87.0
+GLOBL bottom<>(SB), RODATA, $4
+DATA log2e<>+0(SB)/4, $1.44269504088896341
+GLOBL log2e<>(SB), RODATA, $4
+DATA half<>+0(SB)/4, $0.5
+GLOBL half<>(SB), RODATA, $4
+DATA sign<>+0(SB)/4, $0x80000000
+GLOBL sign<>(SB), RODATA, $4
+DATA ln2Hi<>+0(SB)/4, $0.693359375
+GLOBL ln2Hi<>(SB), RODATA, $4
+DATA ln2Lo<>+0(SB)/4, $-2.12194440e-4
+GLOBL ln2Lo<>(SB), RODATA, $4
+DATA one<>+0(SB)/4, $1.0
+GLOBL one<>(SB), RODATA, $4
+DATA bias<>+0(SB)/4, $127
+GLOBL bias<>(SB), RODATA, $4
+DATA taylor3<>+0(SB)/4, $0.16666666666666666
+GLOBL taylor3<>(SB), RODATA, $4
+DATA taylor4<>+0(SB)/4, $0.041666666666666664
+GLOBL taylor4<>(SB), RODATA, $4
+DATA taylor5<>+0(SB)/4, $0.008333333333333333
+GLOBL taylor5<>(SB), RODATA, $4
+DATA taylor6<>+0(SB)/4, $0.001388888888888889
+GLOBL taylor6<>(SB), RODATA, $4
+
+// EXP is Exp of -Y0, step by step as in layer.go, to Y1. It uses Y2 to Y5 and
+// expects constants in Y8 to Y15. VMAXPS gives the second of a NaN.
+#define EXP \
+	VXORPS Y8, Y0, Y1 \
+	VBROADCASTSS bottom<>(SB), Y2 \
+	VMAXPS Y2, Y1, Y1 \
+	VBROADCASTSS top<>(SB), Y2 \
+	VMINPS Y2, Y1, Y1 \
+	VMULPS Y10, Y1, Y2 \
+	VANDPS Y8, Y1, Y3 \
+	VORPS Y11, Y3, Y3 \
+	VADDPS Y3, Y2, Y2 \
+	VCVTTPS2DQ Y2, Y2 \
+	VCVTDQ2PS Y2, Y3 \
+	VMULPS Y12, Y3, Y4 \
+	VSUBPS Y4, Y1, Y1 \
+	VMULPS Y13, Y3, Y4 \
+	VSUBPS Y4, Y1, Y1 \
+	VMULPS Y15, Y1, Y4 \
+	VBROADCASTSS taylor5<>(SB), Y5 \
+	VADDPS Y4, Y5, Y4 \
+	VMULPS Y4, Y1, Y4 \
+	VBROADCASTSS taylor4<>(SB), Y5 \
+	VADDPS Y4, Y5, Y4 \
+	VMULPS Y4, Y1, Y4 \
+	VADDPS Y4, Y14, Y4 \
+	VMULPS Y4, Y1, Y4 \
+	VADDPS Y4, Y11, Y4 \
+	VMULPS Y4, Y1, Y4 \
+	VADDPS Y4, Y9, Y4 \
+	VMULPS Y4, Y1, Y4 \
+	VADDPS Y4, Y9, Y4 \
+	VPBROADCASTD bias<>(SB), Y5 \
+	VPADDD Y5, Y2, Y2 \
+	VPSLLD $23, Y2, Y2 \
+	VMULPS Y2, Y4, Y1
+
+#define CONSTANTS \
+	VBROADCASTSS sign<>(SB), Y8 \
+	VBROADCASTSS one<>(SB), Y9 \
+	VBROADCASTSS log2e<>(SB), Y10 \
+	VBROADCASTSS half<>(SB), Y11 \
+	VBROADCASTSS ln2Hi<>(SB), Y12 \
+	VBROADCASTSS ln2Lo<>(SB), Y13 \
+	VBROADCASTSS taylor3<>(SB), Y14 \
+	VBROADCASTSS taylor6<>(SB), Y15
+
+// func silu8(y, x *float32, n int)
+TEXT ·silu8(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	CONSTANTS
+
+next:
+	VMOVUPS (SI), Y0
+	EXP
+	VADDPS Y1, Y9, Y1
+	VDIVPS Y1, Y0, Y1
+	VMOVUPS Y1, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	SUBQ $8, CX
+	JNZ next
+	VZEROUPPER
+	RET
+
+// func siluSlope8(y, d, x *float32, n int)
+TEXT ·siluSlope8(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ d+8(FP), DX
+	MOVQ x+16(FP), SI
+	MOVQ n+24(FP), CX
+	CONSTANTS
+
+nextSlope:
+	VMOVUPS (SI), Y0
+	EXP
+	VADDPS Y1, Y9, Y1
+	VDIVPS Y1, Y9, Y1
+	VMULPS Y1, Y0, Y2
+	VMOVUPS Y2, (DI)
+	VSUBPS Y1, Y9, Y3
+	VMULPS Y3, Y0, Y3
+	VADDPS Y3, Y9, Y3
+	VMULPS Y3, Y1, Y3
+	VMOVUPS Y3, (DX)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	SUBQ $8, CX
+	JNZ nextSlope
+	VZEROUPPER
+	RET
+
+// func hasAVX2() bool
+TEXT ·hasAVX2(SB), NOSPLIT, $0-1
+	MOVB $0, ret+0(FP)
+	XORL AX, AX
+	XORL CX, CX
+	CPUID
+	CMPL AX, $7
+	JLT no
+	MOVL $1, AX
+	XORL CX, CX
+	CPUID
+	ANDL $0x18000000, CX // AVX, and the system's leave to ask for XGETBV
+	CMPL CX, $0x18000000
+	JNE no
+	XORL CX, CX
+	XGETBV
+	ANDL $6, AX // the system saves the wide registers
+	CMPL AX, $6
+	JNE no
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	ANDL $0x20, BX
+	JZ no
+	MOVB $1, ret+0(FP)
+
+no:
+	RET
