@@ -55,7 +55,8 @@ type Sample struct {
 	Job  string       `json:"job,omitempty"`
 	Span cluster.Span `json:"span,omitempty"`
 	// Workers is how many workers the job of the measured task had; 0 means 1.
-	// Value is then the rate of the whole job, not of one worker.
+	// Where the co-location lists one of them, standing for all, Value is the
+	// rate of the whole job.
 	Workers int `json:"workers,omitempty"`
 	// BatchSize is the task's training batch size; 0 where it has none.
 	BatchSize int `json:"batch_size,omitempty"`

@@ -123,3 +123,5 @@ func FuzzCluster(f *testing.F) {
 func FuzzGavel(f *testing.F)        { fuzz(f, "gavel.json") }
 func FuzzGavelTrace10(f *testing.F) { fuzz(f, "gavel10.trace") }
 func FuzzGavelTrace7(f *testing.F)  { fuzz(f, "gavel7.trace") }
+func FuzzDL2(f *testing.F)          { fuzz(f, "dl2_samples.txt") }
+func FuzzOpenbJobs(f *testing.F)    { fuzz(f, "openb_jobs.csv") }

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,9 @@ func parseGavelModel(text string) (gavelJob, error) {
 		}
 		j.batch = n
 		j.workload += fmt.Sprintf("/%d", n)
+	}
+	if family(j.workload) == "" {
+		return j, errors.New("names no model")
 	}
 	return j, checkWorkload(j.workload)
 }

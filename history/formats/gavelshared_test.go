@@ -97,3 +97,28 @@ func TestGavelTraces(t *testing.T) {
 		t.Log(rep.Warnings, jobs[1])
 	}
 }
+
+func TestDL2Speeds(t *testing.T) {
+	speeds, rep := readShared(t, "dl2/config_speed.txt", Options{Strict: true}, ReadDL2)
+	samples, _ := readShared(t, "dl2/config_speed.txt", Options{Strict: true}, ReadDL2Samples)
+	workloads := map[string]bool{}
+	for _, s := range speeds {
+		workloads[s.Workload] = true
+	}
+	if rep.Read != 804 || len(speeds) != 794 || len(samples) != 794 || len(workloads) != 8 || rep.Duplicates != 0 {
+		t.Errorf("%d read, %d speeds, %d samples, %d workloads; want 804, 794, 794, 8", rep.Read, len(speeds), len(samples), len(workloads))
+	}
+}
+
+func TestOpenbAsJobs(t *testing.T) {
+	jobs, rep := readShared(t, "openb/openb_pod_list_default.csv", Options{Strict: true}, ReadOpenbJobs)
+	for i, j := range jobs {
+		if j.Seconds <= 0 || i > 0 && j.Arrival < jobs[i-1].Arrival {
+			t.Fatalf("job %d: %+v", i, j)
+		}
+	}
+	t.Logf("%d jobs of %d pods: %q", len(jobs), rep.Read, rep.Warnings)
+	if rep.Read != 8152 || len(jobs) == 0 {
+		t.Errorf("%d jobs of %d pods", len(jobs), rep.Read)
+	}
+}

@@ -88,6 +88,8 @@ type TracePod struct {
 	Created   time.Duration  `json:"created"`
 	Scheduled *time.Duration `json:"scheduled,omitempty"`
 	Deleted   time.Duration  `json:"deleted"`
+	// Line is where the pod stands in its file.
+	Line int `json:"-"`
 }
 
 // ReadOpenbPods reads the pod list of the same trace. Times are seconds. The
@@ -95,6 +97,28 @@ type TracePod struct {
 // named by what they ask for ("openb-12000m-16384Mi-1x460"). Pods keep the
 // order of the file, which need not be that of time.
 func ReadOpenbPods(r io.Reader, o Options) ([]TracePod, Report, error) {
+	p, report, err := readOpenbPods(r, o)
+	if err != nil {
+		return nil, report, err
+	}
+	if p.instant > 0 {
+		p.warn("pods deleted when they were created: %d; kept", p.instant)
+	}
+	if p.early > 0 {
+		p.warn("pods created before the pod above them: %d; the order of the file is kept", p.early)
+	}
+	report, err = p.done(len(p.pods), "pods")
+	return p.pods, report, err
+}
+
+// openbPods is the pod list as it stands, and what is odd about it.
+type openbPods struct {
+	*table
+	pods           []TracePod
+	instant, early int
+}
+
+func readOpenbPods(r io.Reader, o Options) (*openbPods, Report, error) {
 	t, err := openTable(r, o, openbPodColumns...)
 	if err != nil {
 		return nil, Report{}, err
@@ -102,33 +126,23 @@ func ReadOpenbPods(r io.Reader, o Options) ([]TracePod, Report, error) {
 	if err := t.known(openbPodColumns...); err != nil {
 		return nil, t.Report, err
 	}
-	var pods []TracePod
-	instant, early := 0, 0
+	l := &openbPods{table: t}
 	err = t.things("name", func() error {
 		p, err := t.openbPod()
 		if err != nil {
 			return err
 		}
 		if p.Deleted == p.Created {
-			instant++
+			l.instant++
 		}
-		if len(pods) > 0 && p.Created < pods[len(pods)-1].Created {
-			early++
+		if len(l.pods) > 0 && p.Created < l.pods[len(l.pods)-1].Created {
+			l.early++
 		}
-		pods = append(pods, p)
+		p.Line = t.lines.number
+		l.pods = append(l.pods, p)
 		return nil
 	})
-	if err != nil {
-		return nil, t.Report, err
-	}
-	if instant > 0 {
-		t.warn("pods deleted when they were created: %d; kept", instant)
-	}
-	if early > 0 {
-		t.warn("pods created before the pod above them: %d; the order of the file is kept", early)
-	}
-	report, err := t.done(len(pods), "pods")
-	return pods, report, err
+	return l, t.Report, err
 }
 
 func (t *table) openbPod() (TracePod, error) {

@@ -12,7 +12,8 @@ import (
 )
 
 // ReadSamples reads samples in any of the formats, told apart by content: our
-// JSON Lines or CSV, Metis's npz (which needs Options.Columns) or CSV.
+// JSON Lines or CSV, Metis's npz (which needs Options.Columns) or CSV, Gavel's
+// throughputs (without the families in Options.Exclude), DL2's speeds.
 func ReadSamples(r io.Reader, o Options) ([]history.Sample, Report, error) {
 	o = o.withDefaults()
 	in, err := unpack(r, o)
@@ -33,8 +34,25 @@ func ReadSamples(r io.Reader, o Options) ([]history.Sample, Report, error) {
 		return ReadMetisCSV(in, o)
 	case bytes.Contains(line, []byte("colocation")) && !bytes.HasPrefix(line, []byte{'{'}):
 		return ReadCSV(in, o)
+	case bytes.HasPrefix(line, []byte{'('}):
+		return ReadDL2Samples(in, o)
+	case nestsThrice(head):
+		return ReadGavel(in, o)
 	}
 	return ReadJSONL(in, o)
+}
+
+// nestsThrice tells Gavel's throughputs, objects in objects in an object, from
+// a sample, whose co-location is an object of numbers.
+func nestsThrice(head []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(head))
+	for i := range 5 {
+		token, _ := dec.Token() // what is wrong with it, the reader says better
+		if _, isName := token.(string); isName != (i%2 == 1) || !isName && token != json.Delim('{') {
+			return false
+		}
+	}
+	return true
 }
 
 // ReadCluster reads a cluster from a Kubernetes snapshot or from our own JSON,

@@ -277,3 +277,34 @@ func TestAllRefusesWhatCannotBe(t *testing.T) {
 		t.Errorf("error %v; want the file, the row, the field and the value", err)
 	}
 }
+
+// A store that a version before Sample.Workers wrote is brought up to date,
+// and keeps what it holds.
+func TestOpensOlderStores(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(steps[0] + fmt.Sprintf(`; PRAGMA application_id = %d; PRAGMA user_version = 1;
+		INSERT INTO samples (source, started, ended, class, scope, colocation, workload, role, job, span, batch_size, metric, value, alone, repeats, spread)
+		VALUES ('profile', '', '', '', '', '{"mms":2,"redis":1}', 'redis', '', '', '', 0, 'rate', 1, 2, 0, 0)`, applicationID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path)
+	gang := sample(3)
+	gang.Workers = 8
+	if err := s.Append(gang); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []history.Sample{sample(1), gang}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

@@ -87,7 +87,8 @@ func TestRatesByHand(t *testing.T) {
 		{
 			"a pair, and one on the next device",
 			[]cluster.Running{runs("j1", "a", "lm", "fast-0", 0), runs("j2", "b", "a3c", "fast-0", 0), runs("j3", "c", "lm", "fast-0", 1)},
-			map[cluster.TaskID]float64{"a": 0.8, "b": 0.5, "c": 1}, 0,
+			map[cluster.TaskID]float64{"a": 0.8, "b": 0.5, "c": 1},
+			0,
 		},
 		{"two alike, rate alone from the table", []cluster.Running{runs("j1", "a", "a3c", "fast-1", 1), runs("j2", "b", "a3c", "fast-1", 1)}, map[cluster.TaskID]float64{"a": 0.75, "b": 0.75}, 0},
 		{"a pair on the slow", []cluster.Running{runs("j1", "a", "lm", "slow-1", 1), runs("j2", "b", "a3c", "slow-1", 1)}, map[cluster.TaskID]float64{"a": 0.4, "b": 0.375}, 0},
@@ -96,12 +97,15 @@ func TestRatesByHand(t *testing.T) {
 		{
 			"a gang apart, one of it in a pair",
 			[]cluster.Running{runs("j1", "a", "lm", "fast-0", 0), runs("j1", "b", "lm", "fast-1", 1), runs("j2", "c", "a3c", "fast-1", 1)},
-			map[cluster.TaskID]float64{"a": 12.0 / 18, "b": 0.8 * 12 / 18, "c": 0.5}, 0,
+			map[cluster.TaskID]float64{"a": 12.0 / 18, "b": 0.8 * 12 / 18, "c": 0.5},
+			0,
 		},
 		{"a gang of a size that slow lacks", []cluster.Running{runs("j1", "a", "lm", "slow-0", 0), runs("j1", "b", "lm", "slow-0", 1)}, map[cluster.TaskID]float64{"a": 10.0 / 18, "b": 10.0 / 18}, 1},
 		{
-			"a gang over two classes", []cluster.Running{runs("j1", "a", "lm", "slow-0", 0), runs("j1", "b", "lm", "fast-0", 1)},
-			map[cluster.TaskID]float64{"a": 10.0 / 18, "b": 12.0 / 18}, 1,
+			"a gang over two classes",
+			[]cluster.Running{runs("j1", "a", "lm", "slow-0", 0), runs("j1", "b", "lm", "fast-0", 1)},
+			map[cluster.TaskID]float64{"a": 10.0 / 18, "b": 12.0 / 18},
+			1,
 		},
 		{"parameter servers do not count", []cluster.Running{runs("j3", "a", "lm", "fast-0", 0), ps}, map[cluster.TaskID]float64{"a": 1, "ps": 1}, 0},
 		{"a task on two devices, one shared", []cluster.Running{runs("j1", "a", "lm", "fast-0", 0, 1), runs("j2", "b", "a3c", "fast-0", 1)}, map[cluster.TaskID]float64{"a": 0.8, "b": 0.5}, 0},
