@@ -45,7 +45,7 @@ func share(capacity float64, own claim, others []claim) float64 {
 	}
 	slices.SortFunc(others, byNeed)
 	d := division{capacity: capacity, own: own, others: others}
-	return d.mean(0, own.rate, own.weight)
+	return min(own.rate, d.mean(0, own.rate, own.weight)) // rounding
 }
 
 // division walks over which of the others are there.

@@ -19,10 +19,9 @@ type Truth struct {
 	of    *cluster.Snapshot
 	rates map[cluster.TaskID]float64
 	// Scratch.
-	dirty  []*gang
-	asked  []*gang
-	stamp  int
-	before []seen
+	dirty []*gang
+	asked []*gang
+	stamp int
 }
 
 // gang is the tasks of one job as the cluster shows them.
@@ -44,9 +43,10 @@ type placed struct {
 
 // seen is a running task as it was in the last snapshot.
 type seen struct {
-	id   cluster.TaskID
-	node string
-	gang *gang
+	id    cluster.TaskID
+	node  string
+	group string
+	gang  *gang
 }
 
 // New makes the world that Config describes.
@@ -95,16 +95,20 @@ func (t *Truth) follow(s *cluster.Snapshot) {
 	}
 	t.of = s
 	running := s.Running()
-	t.before, t.seen = t.seen, t.before[:0]
 	at := 0
-	for _, old := range t.before {
-		if at < len(running) && running[at].ID == old.id && running[at].Node == old.node && running[at].Group == old.group(&running[at]) {
-			t.seen = append(t.seen, old)
+	for i := range t.seen {
+		old := &t.seen[i]
+		if at < len(running) && old.is(&running[at]) {
+			if at != i {
+				t.seen[at] = *old
+			}
 			at++
 		} else {
 			t.leave(old)
 		}
 	}
+	clear(t.seen[at:])
+	t.seen = t.seen[:at]
 	for ; at < len(running); at++ {
 		t.enter(s, &running[at])
 	}
@@ -114,12 +118,9 @@ func (t *Truth) follow(s *cluster.Snapshot) {
 	t.dirty = t.dirty[:0]
 }
 
-// group is the Group that a running task must have to be the seen one.
-func (o seen) group(r *cluster.Running) string {
-	if r.Group == "" && o.gang.name == string(r.ID) {
-		return ""
-	}
-	return o.gang.name
+// is says whether a running task is the seen one, where it was.
+func (o *seen) is(r *cluster.Running) bool {
+	return r.ID == o.id && r.Node == o.node && r.Group == o.group
 }
 
 // sameNodes says whether two snapshots share their nodes, as successors do.
@@ -137,7 +138,7 @@ func (t *Truth) start(s *cluster.Snapshot) {
 	}
 }
 
-func (t *Truth) leave(old seen) {
+func (t *Truth) leave(old *seen) {
 	g := old.gang
 	g.tasks = slices.DeleteFunc(g.tasks, func(p placed) bool { return p.id == old.id })
 	t.soil(g)
@@ -152,7 +153,7 @@ func (t *Truth) enter(s *cluster.Snapshot, r *cluster.Running) {
 	}
 	node, _ := s.NodeIndex(r.Node)
 	g.tasks = append(g.tasks, placed{id: r.ID, node: node, role: t.byName[r.Workload]})
-	t.seen = append(t.seen, seen{r.ID, r.Node, g})
+	t.seen = append(t.seen, seen{r.ID, r.Node, r.Group, g})
 	t.soil(g)
 }
 
