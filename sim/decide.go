@@ -54,6 +54,10 @@ func (r *run) decide(pending []cluster.Group) error {
 	}
 	for _, j := range r.named {
 		if err := r.checkWhole(j); err != nil {
+			if r.Stale > 0 && j.running {
+				j.outdated = r.decision
+				continue
+			}
 			return fmt.Errorf("policy %s at %s: job %q: %w", r.name, r.now, j.spec.Name, err)
 		}
 	}
@@ -97,7 +101,12 @@ func (r *run) read(d *place.Decision) error {
 		}
 		r.mention(t.job)
 		grows := t.job.running && t.job.size > 0
+		if r.Stale > 0 && t.node >= 0 && grows {
+			t.job.outdated = r.decision
+		}
 		switch {
+		case t.job.outdated == r.decision:
+			continue
 		case t.node >= 0:
 			return fmt.Errorf("binds task %q of job %q, which runs already", b.Task, t.job.spec.Name)
 		case !grows && !r.offered(t.job):
@@ -158,8 +167,9 @@ func (r *run) readMove(m *place.Move) error {
 		return err
 	}
 	if t.node < 0 {
-		if r.Stale > 0 && !t.job.queued {
-			r.out.Stale++
+		if r.Stale > 0 {
+			r.mention(t.job)
+			t.job.outdated = r.decision
 			return nil
 		}
 		return fmt.Errorf("moves task %q of job %q, which does not run", m.Task, t.job.spec.Name)

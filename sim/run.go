@@ -37,6 +37,7 @@ type task struct {
 	node     int // -1 where it does not run
 	on       []int
 	rate     float64
+	nth      int // among the workers of a job that scales; -1 for others
 	leaving  bool
 	named    uint32 // the decision that named it last
 
@@ -67,10 +68,11 @@ type job struct {
 	replan    bool          // plan its end though its rate may be the same
 	marked    uint32
 
-	named uint32 // the decision that named it last
-	bound int
-	moved int
-	size  int // workers wanted; 0 where not resized
+	named    uint32 // the decision that named it last
+	outdated uint32 // the decision that wanted of it what has become impossible
+	bound    int
+	moved    int
+	size     int // workers wanted; 0 where not resized
 
 	result JobResult
 }
@@ -247,7 +249,7 @@ func (r *run) addTask(j *job, t cluster.Task, declared map[string]cluster.Resour
 	if requests == nil {
 		requests = declared[t.Workload]
 	}
-	r.byID[t.ID] = &task{Task: t, job: j, requests: requests, node: -1}
+	r.byID[t.ID] = &task{Task: t, job: j, requests: requests, node: -1, nth: -1}
 	return nil
 }
 
@@ -335,10 +337,12 @@ func (r *run) stuck() bool {
 
 func (r *run) whyEnded() string {
 	switch {
+	case r.arrived == len(r.arrivals) && len(r.queue.jobs) == 0 && r.runs == 0:
+		return "the unfinished jobs failed too often"
 	case r.now > 0 && r.due.first() > horizon && r.due.first() != never:
 		return fmt.Sprintf("the next event lies beyond %s", horizon)
 	case r.runs > 0:
-		return "what runs makes no progress, and the policy holds what waits"
+		return "what runs makes no progress, nobody arrives, and the policy holds all that waits"
 	}
 	return "nothing runs, nobody arrives, and the policy holds all that waits"
 }

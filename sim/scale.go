@@ -26,6 +26,9 @@ func (r *run) addSpares(j *job, declared map[string]cluster.Resources) error {
 		}
 		j.all = append(j.all, r.byID[t.ID])
 	}
+	for i, t := range j.all {
+		t.nth = i
+	}
 	return nil
 }
 
@@ -65,8 +68,9 @@ func (r *run) readResize(z place.Resize) error {
 	case j.named == r.decision:
 		return fmt.Errorf("resizes job %q twice", z.Group)
 	case !j.running && !r.offered(j):
-		if r.Stale > 0 && !j.queued {
-			r.out.Stale++
+		if r.Stale > 0 {
+			r.mention(j)
+			j.size, j.outdated = z.Workers, r.decision
 			return nil
 		}
 		return fmt.Errorf("resizes job %q, which neither runs nor is pending", z.Group)

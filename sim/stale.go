@@ -13,21 +13,22 @@ func (r *run) actStale(view *cluster.Snapshot) error {
 	if err := r.checkView(view); err != nil {
 		return err
 	}
-	changes, lifts := r.puts[:0:0], r.lifts
-	for _, t := range r.puts {
-		if t.job.running {
-			changes = append(changes, t)
-		}
-	}
-	puts, named := r.puts, r.named
-	var running []*job
-	for _, j := range named {
-		if j.running {
+	current := func(t *task) bool { return t.job.outdated != r.decision }
+	lifts, puts := keep(r.lifts, current), keep(r.puts, current)
+	var running, queued []*job
+	for _, j := range r.named {
+		switch {
+		case j.outdated == r.decision:
+			r.out.Stale++
+		case j.running:
 			running = append(running, j)
+		case j.bound > 0:
+			queued = append(queued, j)
 		}
 	}
+	changes := keep(puts, func(t *task) bool { return t.job.running })
 	if r.fit(lifts, changes) {
-		r.puts, r.named = changes, running
+		r.lifts, r.puts, r.named = lifts, changes, running
 		if err := r.act(); err != nil {
 			return err
 		}
@@ -35,16 +36,8 @@ func (r *run) actStale(view *cluster.Snapshot) error {
 		r.out.Stale += len(running)
 	}
 	r.lifts = nil
-	for _, j := range named {
-		if !j.queued || j.bound == 0 {
-			continue
-		}
-		r.puts, r.named = r.puts[:0:0], []*job{j}
-		for _, t := range puts {
-			if t.job == j {
-				r.puts = append(r.puts, t)
-			}
-		}
+	for _, j := range queued {
+		r.puts, r.named = keep(puts, func(t *task) bool { return t.job == j }), []*job{j}
 		if !r.fit(nil, r.puts) {
 			r.out.Stale++
 			continue
@@ -56,18 +49,26 @@ func (r *run) actStale(view *cluster.Snapshot) error {
 	return nil
 }
 
+func keep(tasks []*task, wanted func(*task) bool) []*task {
+	var out []*task
+	for _, t := range tasks {
+		if wanted(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // checkView sees to it that the decision fitted the view it was made on.
 func (r *run) checkView(view *cluster.Snapshot) error {
 	r.seen.reset(view.Nodes())
-	leaves := map[*task]bool{}
-	for _, t := range r.lifts {
-		leaves[t] = true
-	}
 	for i := range view.Running() {
-		run := &view.Running()[i]
-		if t := r.byID[run.ID]; !leaves[t] {
-			n, _ := view.NodeIndex(run.Node)
-			r.seen.take(t, n, run.On)
+		there := &view.Running()[i]
+		t := r.byID[there.ID]
+		ends := t.job.named == r.decision && t.job.size > 0 && t.nth >= t.job.size
+		if moved := t.named == r.decision; !moved && !ends {
+			n, _ := view.NodeIndex(there.Node)
+			r.seen.take(t, n, there.On)
 		}
 	}
 	for _, t := range r.puts {
