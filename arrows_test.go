@@ -18,6 +18,7 @@ const module = "github.com/cotenant/cotenant"
 var layers = []string{
 	"cluster",
 	"cluster/clustertest",
+	"internal/whole",
 	"internal/num",
 	"internal/lp",
 	"history",
@@ -38,6 +39,7 @@ var layers = []string{
 	"sim",
 	"sim/measured",
 	"sim/contention",
+	"sim/compare",
 	"rl",
 	"train/tune",
 	"train/harmony",

@@ -1,0 +1,175 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/external"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/jobs"
+)
+
+// Spread is the policy that all others are held against.
+const Spread = "spread"
+
+// Spec is a policy by name, with what it was given: NAME[@FILE][:truth]
+// [:key=value...], or a program (exec:).
+type Spec struct {
+	Text string // as given; names the policy in results
+	Name string
+	File string
+	// Truth lets the policy believe the true table instead of a model.
+	Truth bool
+	// Values are the parameters given by hand. Those of tuning go beneath.
+	Values map[string]float64
+	Argv   []string // of an exec: policy
+}
+
+// constructor makes one kind of policy: the table of them is constructors.
+type constructor struct {
+	// file says that the policy is read from one (@FILE).
+	file bool
+	// kind of model that it believes; "" is that of the run.
+	kind string
+	// params lists what can be tuned.
+	params func(name string, classes []string, migrate bool) ([]jobs.Param, error)
+	make   func(o making) (place.Policy, error)
+}
+
+// making is all that a policy is made of.
+type making struct {
+	spec    Spec
+	values  map[string]float64 // given and tuned
+	speeds  *jobs.Speeds
+	migrate time.Duration
+	explain bool
+	ctx     context.Context // of a program
+	limit   time.Duration   // of one decision of a program
+}
+
+// constructors are the policies for jobs by name. A new one is added here.
+func constructors() map[string]constructor {
+	all := map[string]constructor{
+		"exec": {params: noParams, make: newProgram},
+	}
+	for _, name := range jobs.Names() {
+		c := constructor{params: jobs.Params, make: newRule}
+		if name == "linear" {
+			c.kind = interference.KindLinear
+		}
+		all[name] = c
+	}
+	return all
+}
+
+// Names lists the policies that need no file and no program.
+func Names() []string { return jobs.Names() }
+
+func newRule(o making) (place.Policy, error) {
+	return jobs.New(o.spec.Name, jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
+}
+
+func noParams(string, []string, bool) ([]jobs.Param, error) { return nil, nil }
+
+func newProgram(o making) (place.Policy, error) {
+	return external.New(o.ctx, o.spec.Argv, external.Options{Model: fitting{o.speeds}, Timeout: o.limit}), nil
+}
+
+// pessimism is a parameter of all policies that believe a model.
+const pessimism = "pessimism"
+
+// ParseSpec reads NAME[@FILE][:truth][:key=value...]. Parameters are checked
+// when the policy is made.
+func ParseSpec(text string) (Spec, error) {
+	s := Spec{Text: strings.TrimSpace(text), Values: map[string]float64{}}
+	head, params, _ := strings.Cut(s.Text, ":")
+	var hasFile bool
+	s.Name, s.File, hasFile = strings.Cut(head, "@")
+	c, ok := constructors()[s.Name]
+	known := strings.Join(slices.Sorted(maps.Keys(constructors())), ", ")
+	switch {
+	case s.Name == "" || !ok || s.Name == "exec":
+		return s, fmt.Errorf("%q: no such policy; known are %s (as exec:PROGRAM)", s.Text, known)
+	case hasFile && !c.file:
+		return s, fmt.Errorf("%s: %s reads no file; leave @%s out", s.Text, s.Name, s.File)
+	case hasFile && s.File == "":
+		return s, fmt.Errorf("%s: no file after @", s.Text)
+	}
+	for _, p := range strings.FieldsFunc(params, func(c rune) bool { return c == ':' || c == ',' }) {
+		if p == "truth" {
+			s.Truth = true
+			continue
+		}
+		key, value, ok := strings.Cut(p, "=")
+		v, err := strconv.ParseFloat(value, 64)
+		_, twice := s.Values[key]
+		switch {
+		case !ok || key == "":
+			return s, fmt.Errorf("%s: %q is neither truth nor key=value", s.Text, p)
+		case err != nil:
+			return s, fmt.Errorf("%s: %s=%s is not a number", s.Text, key, value)
+		case twice:
+			return s, fmt.Errorf("%s: %s is given twice", s.Text, key)
+		case key == pessimism && !(v >= 0 && v <= 10):
+			return s, fmt.Errorf("%s: pessimism %g is not a number of standard deviations, 0 to 10", s.Text, v)
+		}
+		s.Values[key] = v
+	}
+	return s, nil
+}
+
+// Params lists what can be tuned of a policy.
+func (s Spec) Params(classes []string, migrate bool) ([]jobs.Param, error) {
+	return constructors()[s.Name].params(s.Name, classes, migrate)
+}
+
+// kind of the model that the policy believes, given that of the run.
+func (s Spec) kind(run string) string {
+	if k := constructors()[s.Name].kind; k != "" {
+		return k
+	}
+	return run
+}
+
+// fitting is a model whose answer about what does not fit together is 0, for
+// programs, which have no other way to know.
+type fitting struct{ speeds *jobs.Speeds }
+
+func (f fitting) model() interference.Model { return f.speeds.Model() }
+
+// Kind implements interference.Model.
+func (f fitting) Kind() string { return f.model().Kind() }
+
+// Classes implements interference.Model.
+func (f fitting) Classes() []string { return f.model().Classes() }
+
+// Workloads implements interference.Model.
+func (f fitting) Workloads(class string) []string { return f.model().Workloads(class) }
+
+// Predict implements interference.Model.
+func (f fitting) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
+	out := f.model().Predict(class, metric, cs)
+	for i, c := range cs {
+		config := f.speeds.Empty(class)
+		for _, name := range c.Workloads() {
+			for range c[name] {
+				config = f.speeds.Next(config, f.speeds.Number(name))
+			}
+		}
+		if f.speeds.Fits(config) {
+			continue
+		}
+		for j := range out[i] {
+			out[i][j] = interference.Estimate{Known: true, Measured: true}
+		}
+	}
+	return out
+}
