@@ -32,3 +32,24 @@ func ExampleSummarise() {
 	// Output:
 	// rate of redis in nginx+redis: performance 0.7625 (6 repeats, spread 1183 requests/s)
 }
+
+// What a job runs at alone, measured or scaled to a size that was not.
+func ExampleAloneRates() {
+	alone := func(workers int, span cluster.Span, rate float64) history.Sample {
+		return history.Sample{
+			Class: "v100", Colocation: cluster.Colocation{"lm/5": 1}, Workload: "lm/5", Workers: workers, Span: span,
+			Metric: history.Rate, Value: rate,
+		}
+	}
+	rates := history.NewAloneRates([]history.Sample{alone(1, "", 100), alone(4, cluster.SpanNode, 340), alone(4, cluster.SpanApart, 120)})
+	for _, workers := range []int{4, 16} {
+		rate, scaled, _ := rates.Rate("v100", "lm/5", workers, cluster.SpanNode)
+		fmt.Println(workers, "workers:", rate, "steps/s, scaled:", scaled)
+	}
+	p, _ := rates.Progress("v100", "lm/5", 4, cluster.SpanApart, []string{"v100"})
+	fmt.Printf("apart: progress %.2f\n", p)
+	// Output:
+	// 4 workers: 340 steps/s, scaled: false
+	// 16 workers: 1360 steps/s, scaled: true
+	// apart: progress 0.35
+}

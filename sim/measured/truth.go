@@ -22,9 +22,12 @@ type Truth struct {
 	first   []int32 // by node: its first device in devices
 	devices []device
 	alones  map[size]aloneProgress
-	rates   map[cluster.TaskID]float64
-	calls   int
-	err     error
+	// Those that left, for those that enter.
+	oldTasks []*task
+	oldGangs []*gang
+	rates    map[cluster.TaskID]float64
+	calls    int
+	err      error
 }
 
 // task is a running task as it was when it was met.
@@ -311,13 +314,15 @@ func (t *Truth) start(s *cluster.Snapshot) {
 func (t *Truth) leave(a *task) {
 	delete(t.byID, a.ID)
 	g := a.gang
+	g.stale = true
 	if g.tasks = remove(g.tasks, a); len(g.tasks) == 0 {
 		delete(t.gangs, g.name)
+		t.oldGangs = append(t.oldGangs, g)
 	}
-	g.stale = true
 	for _, d := range a.devices {
 		t.devices[d].tasks = remove(t.devices[d].tasks, a)
 	}
+	t.oldTasks = append(t.oldTasks, a)
 }
 
 // remove takes a task out of a list, whose order does not matter.
@@ -330,7 +335,8 @@ func remove(list []*task, a *task) []*task {
 }
 
 func (t *Truth) enter(s *cluster.Snapshot, r *cluster.Running) {
-	a := &task{Running: *r, workload: -1}
+	a := reuse(&t.oldTasks)
+	*a = task{Running: *r, workload: -1, devices: a.devices[:0]}
 	a.node, _ = s.NodeIndex(r.Node) // a snapshot has only tasks on its nodes
 	if w, ok := t.workload[r.Workload]; ok {
 		a.workload = w
@@ -345,12 +351,24 @@ func (t *Truth) enter(s *cluster.Snapshot, r *cluster.Running) {
 	name := gangName(r)
 	g, ok := t.gangs[name]
 	if !ok {
-		g = &gang{name: name}
+		g = reuse(&t.oldGangs)
+		g.name = name
 		t.gangs[name] = g
 	}
 	g.tasks, g.stale, a.gang = append(g.tasks, a), true, g
 	t.seen = append(t.seen, seen{r.ID, r.Node, r.Group, r.Workload, r.Role, r.On, a})
 	t.byID[a.ID] = a
+}
+
+// reuse takes one from a list, or makes one.
+func reuse[T any](old *[]*T) *T {
+	last := len(*old) - 1
+	if last < 0 {
+		return new(T)
+	}
+	v := (*old)[last]
+	*old = (*old)[:last]
+	return v
 }
 
 // gangName tells a task without a group from a group of the same name.
