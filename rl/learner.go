@@ -68,6 +68,8 @@ type Stats struct {
 	Entropy   float64 `json:"entropy"`    // in nats
 	Imitation float64 `json:"imitation_loss"`
 	Good      float64 `json:"good_loss"`
+	// Shared is the share of the advantages' variance that was the luck of groups.
+	Shared float64 `json:"shared"`
 	// Explained is the share of the variance of returns that the critic foresaw
 	// before the update.
 	Explained  float64 `json:"explained"`
@@ -143,7 +145,7 @@ func (l *Learner) assess(trajectories []*Trajectory) (s Stats, items []item, err
 		centre(values)
 	}
 	returns, advantages := make([][]float64, len(trajectories)), make([][]float64, len(trajectories))
-	var all, free, missed moments
+	var all, missed moments
 	for i, t := range trajectories {
 		rewards := t.Rewards
 		if l.Options.Average {
@@ -158,9 +160,6 @@ func (l *Learner) assess(trajectories []*Trajectory) (s Stats, items []item, err
 			returns[i][d] = a + values[i][d]
 			all.add(returns[i][d])
 			missed.add(a)
-			if t.Starts[d+1]-t.Starts[d] > 1 {
-				free.add(a)
-			}
 		}
 	}
 	if v := all.mean() + all.std() + missed.std(); math.IsNaN(v) || math.IsInf(v, 0) {
@@ -178,6 +177,16 @@ func (l *Learner) assess(trajectories []*Trajectory) (s Stats, items []item, err
 	}
 	l.Net.Rescale(float32(l.mean), float32(std))
 
+	// The critic's targets stay whole; only the actor's advantages lose the luck.
+	s.Shared = Shared(trajectories, advantages)
+	var free moments
+	for i, t := range trajectories {
+		for d, a := range advantages[i] {
+			if t.Starts[d+1]-t.Starts[d] > 1 {
+				free.add(a)
+			}
+		}
+	}
 	spread := free.std()
 	if !(spread > 1e-9) {
 		spread = 1

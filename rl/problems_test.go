@@ -13,7 +13,8 @@ import (
 func scorer(tb interface {
 	Helper()
 	Fatal(...any)
-}, shape num.ScorerShape, seed uint64) *num.Scorer {
+}, shape num.ScorerShape, seed uint64,
+) *num.Scorer {
 	tb.Helper()
 	s, err := num.NewScorer(shape, num.Rand(seed))
 	if err != nil {
@@ -346,5 +347,45 @@ func TestExpertsOpenWhatChanceDoesNot(t *testing.T) {
 	}
 	if both < 0.95 {
 		t.Errorf("with an expert and memory the lock opens in %.2f of episodes, want 0.95", both)
+	}
+}
+
+// Where luck outweighs what an action brings, episodes that share their luck
+// tell the two apart.
+func TestGroupsSeeThroughSharedLuck(t *testing.T) {
+	run := func(group bool) (share float64, stats rl.Stats) {
+		o := banditOptions()
+		l := learner(t, scorer(t, banditShape, 1), o, 1)
+		for update := range 40 {
+			var trajectories []*rl.Trajectory
+			for i := range 32 {
+				luck := num.Rand(1, uint64(update), uint64(i/8))
+				s := &rl.Sampler{Net: l.Net, Rand: num.Rand(2, uint64(update), uint64(i))}
+				e := rl.NewTrajectory(1e-6)
+				if group {
+					e.Group = uint64(1 + i/8)
+				}
+				for range 16 {
+					candidates, context, rewards, _ := bandit(s.Rand)
+					c := s.Choose(candidates, context)
+					e.Add(candidates, context, c)
+					e.Gain(rewards[c.Index] + 5*luck.NormFloat64())
+					e.Flow(0, 1)
+				}
+				e.End()
+				trajectories = append(trajectories, e)
+			}
+			var err error
+			if stats, err = l.Update(trajectories); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return banditShare(l.Net), stats
+	}
+	alone, _ := run(false)
+	together, stats := run(true)
+	t.Logf("reaches %.3f of the best alone, %.3f in groups", alone, together)
+	if together < 0.9 || together < alone+0.1 || stats.Shared < 0.8 {
+		t.Errorf("reaches %.3f of the best alone, %.3f in groups, want 0.9; %+v", alone, together, stats)
 	}
 }

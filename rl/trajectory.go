@@ -51,6 +51,13 @@ type Trajectory struct {
 	// it is made, lets the Learner take the mean advantage instead.
 	Score float64
 
+	// Group is the same for episodes that met the same outside world (the same
+	// arrivals, say) from the same time on, 0 for an episode alone. The luck that
+	// they share is then taken out of their advantages: see Shared.
+	Group uint64
+	// Before is how many seconds passed before the first decision.
+	Before float64
+
 	Features, Context int
 	Candidates        []float32 // all candidates of all decisions
 	Contexts          []float32
@@ -103,12 +110,18 @@ func (t *Trajectory) see(candidates num.Matrix, context []float32) {
 }
 
 // Flow lets dt seconds pass in which the reward comes at a constant rate per
-// second. What comes before the first decision is nobody's and ignored.
+// second. A reward before the first decision is nobody's and ignored.
 func (t *Trajectory) Flow(rate, dt float64) {
-	if i := t.Len() - 1; i >= 0 && !t.closed {
-		t.Rewards[i] += t.Discount.Over(t.Seconds[i]) * rate * t.Discount.Integral(dt)
-		t.Seconds[i] += dt
+	if t.closed {
+		return
 	}
+	i := t.Len() - 1
+	if i < 0 {
+		t.Before += dt
+		return
+	}
+	t.Rewards[i] += t.Discount.Over(t.Seconds[i]) * rate * t.Discount.Integral(dt)
+	t.Seconds[i] += dt
 }
 
 // Gain adds a reward that comes at once.

@@ -245,7 +245,7 @@ func TestScoreDoesNotAllocate(t *testing.T) {
 	shape := num.ScorerShape{Features: 24, Context: 16, Hidden: []int{64, 64}}
 	s, c, g := scorer(t, shape, 1), random(30, 24, 2), random(1, 16, 3).Data
 	var p num.Pass
-	if n := testing.AllocsPerRun(100, func() { p.Score(s, c, g) }); n > 2 {
+	if n := testing.AllocsPerRun(100, func() { p.Score(s, c, g) }); n > 0 {
 		t.Errorf("a decision allocates %g times", n)
 	}
 }
