@@ -89,6 +89,7 @@ type task struct {
 	workload int32
 	gang     int32
 	site     int32 // -1 where it is not placed
+	home     int32 // the site where it ran at Reset; -1 for pending
 	on       []int // indices of the devices used, of its node
 	wants    int32 // devices
 	kind     int32 // of rules

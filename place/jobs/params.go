@@ -56,7 +56,7 @@ type entry struct {
 type placer interface{ place(b *Board) }
 
 var entries = []entry{
-	spreadEntry, binpackEntry, tetrisEntry, fastestEntry, linearEntry, greedyEntry, greedyWaitEntry,
+	spreadEntry, binpackEntry, tetrisEntry, fastestEntry, linearEntry, greedyEntry, greedyWaitEntry, matchingEntry,
 }
 
 // Names lists the policies of this package.
@@ -227,7 +227,7 @@ func (p *policy) Place(req place.Request) (place.Decision, error) {
 	p.board.Reset(req)
 	p.placer.place(p.board)
 	if p.mover != nil {
-		p.mover.improve(p.board)
+		p.mover.improve(p.board, p.placer)
 	}
 	return p.board.Decision(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
 )
 
@@ -59,6 +58,9 @@ func (b *Board) Place(c Chooser) {
 // may be company.
 func (b *Board) offer(c Chooser, picky choosy, i int) {
 	w := &b.waiting[i]
+	if b.placed[w.gang] > 0 {
+		return
+	}
 	if int(w.wants) > b.slotsFree {
 		b.why[i] = Full
 		if b.Explain {
@@ -195,11 +197,7 @@ func (b *Board) Decision() place.Decision {
 	all, bound := 0, 0
 	for i := range b.waiting {
 		all += int(b.waiting[i].tasks)
-	}
-	for _, u := range b.log {
-		if b.tasks[u.task].run < 0 {
-			bound++
-		}
+		bound += int(b.placed[b.waiting[i].gang])
 	}
 	if bound > 0 {
 		d.Bind = make([]place.Binding, 0, bound)
@@ -221,7 +219,7 @@ func (b *Board) Decision() place.Decision {
 			b.bind(&d, &b.tasks[t])
 		}
 	}
-	d.Move = b.moves()
+	b.moves(&d)
 	return d
 }
 
@@ -234,37 +232,30 @@ func (b *Board) reasonOf(i int) string {
 
 func (b *Board) bind(d *place.Decision, t *task) {
 	d.Bind = append(d.Bind, place.Binding{Task: t.id, Node: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
-	if t.reason.Words != "" {
-		if d.Why == nil {
-			d.Why = place.Reasons{}
-		}
-		d.Why[t.id] = t.reason
+	explain(d, t)
+}
+
+func explain(d *place.Decision, t *task) {
+	if t.reason.Words == "" {
+		return
 	}
+	if d.Why == nil {
+		d.Why = place.Reasons{}
+	}
+	d.Why[t.id] = t.reason
 }
 
 // moves lists the running tasks that are elsewhere than they were.
-func (b *Board) moves() []place.Move {
-	var out []place.Move
-	var done []int32
-	for _, u := range b.log {
-		if b.tasks[u.task].run < 0 || slices.Contains(done, u.task) {
+func (b *Board) moves(d *place.Decision) {
+	if len(b.log) == 0 {
+		return
+	}
+	for _, i := range b.running {
+		t := &b.tasks[i]
+		if t.site < 0 || t.site == t.home {
 			continue
 		}
-		done = append(done, u.task)
-		t := &b.tasks[u.task]
-		if t.site >= 0 && t.site != u.from {
-			out = append(out, place.Move{Task: t.id, To: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
-		}
+		d.Move = append(d.Move, place.Move{Task: t.id, To: b.nodes[b.sites[t.site].node].Name, Devices: t.on})
+		explain(d, t)
 	}
-	slices.SortFunc(out, func(x, y place.Move) int { return b.runOf(x.Task) - b.runOf(y.Task) })
-	return out
-}
-
-func (b *Board) runOf(id cluster.TaskID) int {
-	for _, t := range b.running {
-		if b.tasks[t].id == id {
-			return int(b.tasks[t].run)
-		}
-	}
-	return -1
 }

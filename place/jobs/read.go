@@ -137,6 +137,7 @@ func (b *Board) enter(i int, r *cluster.Running) {
 		r.ID, r.Node, r.Workload, r.Group, r.On, r.Started, r.Devices,
 		r.Movable, r.Role == cluster.ParameterServer, r.Requests,
 	})
+	b.tasks[t].home = int32(s)
 	b.occupy(t, int32(s))
 	b.spoil(int32(s))
 }
@@ -211,7 +212,7 @@ func (b *Board) newGang(name string) int32 {
 
 func (b *Board) newTask(from *cluster.Task, g int32) int32 {
 	t := task{
-		id: from.ID, workload: b.speeds.Number(from.Workload), gang: g, site: -1,
+		id: from.ID, workload: b.speeds.Number(from.Workload), gang: g, site: -1, home: -1,
 		wants: int32(from.Devices), run: -1, ps: from.Role == cluster.ParameterServer,
 	}
 	requests := from.Requests
@@ -256,7 +257,12 @@ func (b *Board) aloneOf(k *gang) []float64 {
 	if a, ok := b.alone[key]; ok && len(a) == 2*len(b.speeds.classes) {
 		return a
 	}
-	a := b.speeds.alone(key, b.usable)
+	var a []float64
+	if k.workers > 0 {
+		a = b.speeds.alone(key, b.usable)
+	} else {
+		a = ones(2 * len(b.speeds.classes)) // parameter servers alone: as fast anywhere
+	}
 	b.alone[key] = a
 	return a
 }
@@ -278,12 +284,12 @@ func (s *Speeds) alone(key aloneKey, usable []string) []float64 {
 		}
 	}
 	if !known {
-		for i := range out {
-			out[i] = 1
-		}
+		return ones(len(out))
 	}
 	return out
 }
+
+func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 
 // readPending numbers the pending gangs; those that waited before keep what
 // was read of them. The list may be the caller's own, changed in place since:
@@ -291,20 +297,21 @@ func (s *Speeds) alone(key aloneKey, usable []string) []float64 {
 func (b *Board) readPending() {
 	old := b.waiting
 	now := b.req.Pending
-	at, kept := 0, 0
-	for ; kept < len(now); at++ {
-		if at == len(old) {
-			break
-		}
-		if old[at].is(&now[kept]) {
+	for len(old) > 0 && (len(now) == 0 || !old[0].is(&now[0])) {
+		b.dropPending(old[0].gang)
+		old = old[1:] // most that are placed stand at the head
+	}
+	kept := 0
+	for at := range old {
+		switch {
+		case kept == len(now) || !old[at].is(&now[kept]):
+			b.dropPending(old[at].gang)
+		case kept < at:
 			old[kept] = old[at]
 			kept++
-		} else {
-			b.dropPending(old[at].gang)
+		default:
+			kept++
 		}
-	}
-	for ; at < len(old); at++ {
-		b.dropPending(old[at].gang)
 	}
 	b.waiting = old[:kept]
 	for i := kept; i < len(now); i++ {
