@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,11 @@ func (s *Setting) policy(ctx context.Context, spec Spec, speeds *jobs.Speeds) (p
 		// 0 would propose no moves.
 		o.migrate = max(s.Options.Migrate.Cost, time.Nanosecond)
 	}
-	p, err := constructors()[spec.Name].make(o)
+	make := constructors()[spec.Name].make
+	if spec.Truth && s.World.Table == nil {
+		make = func(o making) (place.Policy, error) { return newOracle(o, s.World.truth()) }
+	}
+	p, err := make(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,8 +153,8 @@ func (s *Setting) policy(ctx context.Context, spec Spec, speeds *jobs.Speeds) (p
 func (s *Setting) Check() error {
 	table := jobs.NewSpeeds(s.World.Table, s.World.options(0))
 	for _, spec := range s.Specs {
-		if spec.Truth && s.World.Table == nil {
-			return fmt.Errorf("%s: no table holds the truth of this world", spec.Text)
+		if spec.Truth && s.World.Table == nil && spec.Name != "greedy" && spec.Name != "greedy-wait" {
+			return fmt.Errorf("%s: no table holds the truth of this world; only greedy:truth and greedy-wait:truth can ask it", spec.Text)
 		}
 		if spec.kind("") != "" || spec.Name == "exec" {
 			continue
@@ -170,8 +175,10 @@ type beliefKey struct {
 
 func (s *Setting) key(spec Spec, seed uint64) beliefKey {
 	k := beliefKey{pessimism: spec.Values[pessimism]}
-	if !spec.Truth {
-		k.kind, k.seed = spec.kind(s.Belief.Kind), seed
+	// Where all is observed there is nothing to predict.
+	whole := s.World.Table != nil && s.Belief.Observed == 1 && spec.kind("") == ""
+	if !spec.Truth && !whole {
+		k.kind, k.seed = cmp.Or(spec.kind(s.Belief.Kind), interference.KindNeural), seed
 		if s.FixedBelief {
 			k.seed = s.Belief.Seed
 		}
