@@ -176,7 +176,7 @@ func newRun(c Config) (*run, error) {
 		return nil, err
 	}
 	r.current = s
-	r.past = []view{{0, s}}
+	r.past = []view{{-1, s}} // what was before the first instant
 	dims := dimensions(c.Nodes, r.jobs)
 	r.room = newRoom(c.Nodes, dims)
 	if c.Stale > 0 {
