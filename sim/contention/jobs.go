@@ -79,3 +79,11 @@ func (w *Workload) Tasks(name string, workers, ps int) []cluster.Task {
 	}
 	return tasks
 }
+
+// portion is the i-th of k even portions of n.
+func portion(n, k, i int) int {
+	if i < n%k {
+		return n/k + 1
+	}
+	return n / k
+}

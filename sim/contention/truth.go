@@ -61,7 +61,8 @@ func New(c Config) (*Truth, error) {
 // Rates is the progress of the tasks of every job that has a touched task:
 // the time of an iteration of the job on idle servers, placed as well as it
 // can be, over the time of an iteration here. It is more than 0 and, but for
-// rounding, at most 1. A worker's iteration waits for the slowest parameter
+// rounding, at most 1 for jobs of up to 6 workers and 6 parameter servers; of
+// larger ones not all placements are searched for the best. A worker's iteration waits for the slowest parameter
 // server and node of the job, but not for the other workers; a parameter
 // server's waits for the slowest worker.
 //
