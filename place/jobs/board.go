@@ -36,6 +36,7 @@ type Board struct {
 	alone       map[aloneKey][]float64
 	kinds       map[string]int32
 	kindCount   int32
+	key         []byte
 
 	// Who runs and who waits.
 	tasks     []task

@@ -1,11 +1,10 @@
 package jobs
 
 import (
-	"fmt"
+	"encoding/binary"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -361,17 +360,33 @@ func (b *Board) newPending(p *cluster.Group) waits {
 
 // kindOf numbers what a gang is made of.
 func (b *Board) kindOf(k *gang, p *cluster.Group) int32 {
-	var text strings.Builder
+	key := append(b.key[:0], '0')
+	if p.Gang {
+		key[0] = '1'
+	}
 	for _, t := range k.tasks {
 		x := &b.tasks[t]
-		fmt.Fprint(&text, x.workload, x.wants, x.ps, x.need, x.lacks, ";")
+		key = binary.AppendVarint(key, int64(x.workload))
+		key = binary.AppendVarint(key, int64(x.wants))
+		if x.ps {
+			key = append(key, 'p')
+		}
+		for d, amount := range x.need {
+			if amount != 0 {
+				key = append(key, 'n')
+				key = binary.AppendVarint(key, int64(d))
+				key = binary.AppendVarint(key, amount)
+			}
+		}
+		key = append(key, x.lacks...)
+		key = append(key, ';')
 	}
-	fmt.Fprint(&text, p.Gang)
-	n, ok := b.kinds[text.String()]
+	b.key = key
+	n, ok := b.kinds[string(key)]
 	if !ok {
 		n = b.kindCount
 		b.kindCount++
-		b.kinds[text.String()] = n
+		b.kinds[string(key)] = n
 	}
 	return n
 }
