@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/internal/whole"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/report"
 )
@@ -76,11 +75,14 @@ func (f *demoFlags) check() error {
 	case f.seed > math.MaxUint64-maxSeeds:
 		return wrongUse("--seed %d: too large", f.seed)
 	}
-	// Better now than after a minute of work.
-	if _, err := os.Stat(filepath.Dir(f.report)); err != nil {
-		return fmt.Errorf("--report: %w; create the folder", err)
+	if err := oneOf("output", f.output, demoForms); err != nil {
+		return err
 	}
-	return oneOf("output", f.output, demoForms)
+	// Better now than after a minute of work.
+	if err := whole.Probe(f.report); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
 }
 
 func demo(cmd *cobra.Command, f *demoFlags) error {
@@ -109,7 +111,7 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 		return err
 	}
 
-	whole, err := wholePart(samples, name)
+	measurable, err := wholePart(samples, name)
 	if err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 		return err
 	}
 
-	p, err := whole.input(f, truth, name, trial.belief)
+	p, err := measurable.input(f, truth, name, trial.belief)
 	if err != nil {
 		return err
 	}

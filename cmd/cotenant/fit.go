@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/internal/whole"
 )
 
 // fitFlags are the flags of `cotenant fit`.
@@ -140,8 +139,8 @@ func (f *fitFlags) check() ([]int, error) {
 		if o.path == "" {
 			continue
 		}
-		if info, bad := os.Stat(filepath.Dir(o.path)); bad != nil || !info.IsDir() {
-			err = errors.Join(err, wrongUse("--%s %s: there is no folder %q; make it first", o.flag, o.path, filepath.Dir(o.path)))
+		if bad := whole.Probe(o.path); bad != nil {
+			err = errors.Join(err, wrongUse("--%s: %v", o.flag, bad))
 		}
 	}
 	var sizes []int
@@ -276,34 +275,45 @@ func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sa
 	if err != nil {
 		return err
 	}
-	if f.out != "" {
-		var b bytes.Buffer
-		if err := interference.Save(&b, m); err != nil {
-			return fmt.Errorf("--out %s: %w", f.out, err)
-		}
-		if err := writeFile(f.out, b.Bytes()); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-		fmt.Fprintf(log, "wrote %s: %s, %d bytes\n", f.out, kind, b.Len())
-		if b.Len() > interference.MaxFileSize {
+	files, err := f.files(m)
+	if err != nil {
+		return err
+	}
+	// All or none, though they may lie in different folders.
+	staged, err := stage("", files)
+	if err != nil {
+		return err
+	}
+	if err := whole.Commit(staged...); err != nil {
+		return err
+	}
+	for _, file := range files {
+		fmt.Fprintf(log, "wrote %s: %s, %d bytes\n", file.name, kind, len(file.data))
+		if file.name == f.out && len(file.data) > interference.MaxFileSize {
 			fmt.Fprintf(log, "%s is larger than the %d bytes that a Kubernetes ConfigMap holds; --predicted-only leaves the measured values out of a neural or linear model\n",
 				f.out, interference.MaxFileSize)
 		}
 	}
-	if f.onnx == "" {
-		return nil
-	}
-	model, notes, err := interference.ExportONNX(m)
-	if err != nil {
-		return fmt.Errorf("--onnx %s: %w", f.onnx, err)
-	}
-	for _, file := range []outFile{{f.onnx, model}, {f.onnx + ".json", notes}} {
-		if err := writeFile(file.name, file.data); err != nil {
-			return fmt.Errorf("--onnx: %w", err)
-		}
-		fmt.Fprintf(log, "wrote %s: %d bytes\n", file.name, len(file.data))
-	}
 	return nil
+}
+
+// files is the model in the forms that were asked for.
+func (f *fitFlags) files(m interference.Model) (files []outFile, err error) {
+	if f.out != "" {
+		var b bytes.Buffer
+		if err := interference.Save(&b, m); err != nil {
+			return nil, fmt.Errorf("--out %s: %w", f.out, err)
+		}
+		files = append(files, outFile{f.out, b.Bytes()})
+	}
+	if f.onnx != "" {
+		model, notes, err := interference.ExportONNX(m)
+		if err != nil {
+			return nil, fmt.Errorf("--onnx %s: %w", f.onnx, err)
+		}
+		files = append(files, outFile{f.onnx, model}, outFile{f.onnx + ".json", notes})
+	}
+	return files, nil
 }
 
 func (f *fitFlags) write(w io.Writer, rows []fitRow) error {

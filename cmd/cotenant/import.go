@@ -183,13 +183,8 @@ func sampleWriter(cmd *cobra.Command, out string) (func([]history.Sample) error,
 	case ext == "csv":
 		return to(formats.WriteCSV), nil
 	case name == out && slices.Contains([]string{"db", "sqlite", "sqlite3"}, ext):
-		return func(samples []history.Sample) (err error) {
-			store, err := sqlstore.Open(out)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, store.Close()) }()
-			return store.Append(samples...)
+		return func(samples []history.Sample) error {
+			return sqlstore.AppendFile(out, samples...)
 		}, nil
 	}
 	return nil, wrongUse("--out %s: the form is not clear from the name; end it in .jsonl, .csv (.gz if packed) or .db", out)

@@ -119,6 +119,11 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	for i := range f.seeds {
 		p.seeds = append(p.seeds, f.seed+uint64(i))
 	}
+	if f.out != "" {
+		if err := checkRunFolder(f.out); err != nil {
+			return nil, err
+		}
+	}
 	policies := f.policies
 	if len(policies) == 0 {
 		policies = []string{strings.Join(policyNames(), ",")}

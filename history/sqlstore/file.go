@@ -21,11 +21,11 @@ func AppendFile(path string, samples ...history.Sample) error {
 			return err
 		}
 	}
-	return appendTo(path, samples)
+	return appendTo(path, path, samples)
 }
 
-func appendTo(path string, samples []history.Sample) error {
-	s, err := Open(path)
+func appendTo(at, path string, samples []history.Sample) error {
+	s, err := openAs(at, path)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func create(path string, samples []history.Sample) error {
 	}
 	defer remove()
 	temp := filepath.Join(dir, "store.db")
-	if err := appendTo(temp, samples); err != nil {
-		return fmt.Errorf("make %s: %w", path, err)
+	if err := appendTo(temp, path, samples); err != nil {
+		return err
 	}
 	// A link, unlike a rename, does not replace what is there.
 	err = os.Link(temp, path)

@@ -35,7 +35,12 @@ func Open(path string) (*Store, error) {
 	if path == "" {
 		return nil, errors.New("sample store: path is empty; name a file")
 	}
-	abs, err := filepath.Abs(path)
+	return openAs(path, path)
+}
+
+// openAs opens the file at a place under the name that errors give it.
+func openAs(at, path string) (*Store, error) {
+	abs, err := filepath.Abs(at)
 	if err != nil {
 		return nil, fmt.Errorf("sample store %s: %w", path, err)
 	}
@@ -196,7 +201,9 @@ func explain(err error) error {
 	case sqlite3.SQLITE_READONLY:
 		return fmt.Errorf("may not be written; check its permissions: %w", err)
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("no room left on the disk: %w", err)
+		return fmt.Errorf("the disk is full; free some room, or name a file on another disk: %w", err)
+	case sqlite3.SQLITE_IOERR:
+		return fmt.Errorf("the disk failed, is full, or a file may not grow so large (ulimit -f); free some room, or name a file on another disk: %w", err)
 	}
 	return err
 }
