@@ -29,7 +29,8 @@ type sized struct {
 // NewAloneRates takes the rates alone out of samples: those whose co-location
 // is the task by itself. Repeats are averaged. A rate of 0
 // is no rate: such samples are passed over, and the size counts as not
-// measured. A single worker has no span, so its rate counts for both.
+// measured. A single worker may sit apart from its parameter server; where it
+// was measured at one span only, that rate counts for both.
 func NewAloneRates(samples []Sample) *AloneRates {
 	a := &AloneRates{table: map[aloneKey][]sized{}}
 	type place struct {
@@ -44,17 +45,18 @@ func NewAloneRates(samples []Sample) *AloneRates {
 		a.classes = append(a.classes, s.Class)
 		a.workloads = append(a.workloads, s.Workload)
 		workers, repeats := max(s.Workers, 1), float64(max(s.Repeats, 1))
-		for _, apart := range []bool{false, true} {
-			if workers > 1 && apart != isApart(s.Span) {
-				continue
-			}
-			p := place{aloneKey{s.Class, s.Workload, apart}, workers}
-			sum[p] += s.Value * repeats
-			n[p] += repeats
-		}
+		p := place{aloneKey{s.Class, s.Workload, isApart(s.Span)}, workers}
+		sum[p] += s.Value * repeats
+		n[p] += repeats
 	}
 	for p, total := range sum {
-		a.table[p.aloneKey] = append(a.table[p.aloneKey], sized{p.workers, total / n[p]})
+		rate := sized{p.workers, total / n[p]}
+		a.table[p.aloneKey] = append(a.table[p.aloneKey], rate)
+		other := p
+		other.apart = !p.apart
+		if _, measured := sum[other]; p.workers == 1 && !measured {
+			a.table[other.aloneKey] = append(a.table[other.aloneKey], rate)
+		}
 	}
 	for _, curve := range a.table {
 		slices.SortFunc(curve, func(x, y sized) int { return x.workers - y.workers })

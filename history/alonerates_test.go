@@ -118,3 +118,26 @@ func TestScaledRatesLieBetweenMeasured(t *testing.T) {
 		}
 	})
 }
+
+func TestSingleWorkerApart(t *testing.T) {
+	one := func(workload string, span cluster.Span, rate float64) history.Sample {
+		return history.Sample{
+			Colocation: cluster.Colocation{workload: 1}, Workload: workload, Workers: 1, Span: span, Metric: history.Rate, Value: rate,
+		}
+	}
+	a := history.NewAloneRates([]history.Sample{
+		one("both", cluster.SpanNode, 4), one("both", cluster.SpanApart, 3), one("near", cluster.SpanNode, 4), one("far", cluster.SpanApart, 3),
+	})
+	for _, c := range []struct {
+		workload string
+		span     cluster.Span
+		want     float64
+	}{
+		{"both", cluster.SpanNode, 4}, {"both", cluster.SpanApart, 3},
+		{"near", cluster.SpanApart, 4}, {"far", cluster.SpanNode, 3},
+	} {
+		if got, scaled, ok := a.Rate("", c.workload, 1, c.span); got != c.want || scaled || !ok {
+			t.Errorf("%s at %s: %g, %v, %v; want %g", c.workload, c.span, got, scaled, ok, c.want)
+		}
+	}
+}
