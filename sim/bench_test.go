@@ -24,8 +24,10 @@ func BenchmarkEvents(b *testing.B) {
 					work := 1800 * math.Pow(53/0.5, rnd.Float64())
 					jobs = append(jobs, single(fmt.Sprint("job-", i), fmt.Sprint("w", rnd.IntN(8)), time.Duration(at*1e9), work))
 				}
-				c := sim.Config{Nodes: gpus(16, 2), Jobs: jobs, Policy: &least{}, Backfill: backfill,
-					Truth: &share{slow: map[string]float64{"w0": 0.5, "w1": 0.2, "w2": 1, "w3": 0.7}}}
+				c := sim.Config{
+					Nodes: gpus(16, 2), Jobs: jobs, Policy: &least{}, Backfill: backfill,
+					Truth: &share{slow: map[string]float64{"w0": 0.5, "w1": 0.2, "w2": 1, "w3": 0.7}},
+				}
 				events := 0
 				b.ReportAllocs()
 				for b.Loop() {

@@ -35,8 +35,10 @@ func drawConfig(t *rapid.T) sim.Config {
 		Truth:      scaling{},
 	}
 	for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-		node := cluster.Node{Name: fmt.Sprint("n", n), Slots: rapid.IntRange(0, 4).Draw(t, "slots"),
-			Capacity: cluster.Resources{cluster.Memory: 6}}
+		node := cluster.Node{
+			Name: fmt.Sprint("n", n), Slots: rapid.IntRange(0, 4).Draw(t, "slots"),
+			Capacity: cluster.Resources{cluster.Memory: 6},
+		}
 		for d := range rapid.IntRange(0, 3).Draw(t, "devices") {
 			node.Devices = append(node.Devices, cluster.Device{Name: fmt.Sprint(d), Slots: rapid.IntRange(0, 2).Draw(t, "device slots")})
 		}

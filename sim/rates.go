@@ -245,13 +245,15 @@ func (j *job) slowest() float64 {
 // setPace finds the tasks that set the job's pace: its workers, or all tasks
 // where none has that role.
 func (j *job) setPace() {
-	j.pace = j.pace[:0]
+	workers := j.workersNow()
+	if workers == 0 || workers == len(j.tasks) {
+		j.pace = j.tasks
+		return
+	}
+	j.pace = make([]*task, 0, workers)
 	for _, t := range j.tasks {
 		if t.Role == cluster.Worker {
 			j.pace = append(j.pace, t)
 		}
-	}
-	if len(j.pace) == 0 {
-		j.pace = append(j.pace, j.tasks...)
 	}
 }

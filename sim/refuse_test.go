@@ -47,29 +47,45 @@ func TestBadDecisionsAreErrors(t *testing.T) {
 		`node "v100-0": device 0 has no free slot`:          {decisions: decide(bind("g/0", "v100-0", 0), bind("g/1", "v100-0", 0))},
 		`node "v100-0": devices [1], but it has 1`:          {decisions: decide(bind("g/0", "v100-1", 0), bind("g/1", "v100-0", 1))},
 		`node "v100-0": devices [], but the task asks for 1`: {
-			decisions: decide(bind("g/0", "v100-1", 0), bind("g/1", "v100-0"))},
+			decisions: decide(bind("g/0", "v100-1", 0), bind("g/1", "v100-0")),
+		},
 		`names twice`: {decisions: []place.Decision{{Bind: whole.Bind, Hold: []place.Hold{{Task: "g/1"}}}}},
 		`holds task "h/0" of job "h", which is not pending`: {decisions: []place.Decision{{Hold: []place.Hold{{Task: "h/0"}}}}},
 		`this run does not allow moves`:                     {decisions: []place.Decision{{Move: []place.Move{{Task: "g/0", To: "v100-2"}}}}},
-		`moves task "g/0" of job "g", which does not run`: {migrate: on,
-			decisions: []place.Decision{{Move: []place.Move{{Task: "g/0", To: "v100-2"}}}}},
-		`job "g": task "g/0" does not fit: node "v100-1": device 0`: {migrate: on,
-			decisions: []place.Decision{whole, {Move: []place.Move{{Task: "g/0", To: "v100-1", Devices: []int{0}}}}}},
+		`moves task "g/0" of job "g", which does not run`: {
+			migrate:   on,
+			decisions: []place.Decision{{Move: []place.Move{{Task: "g/0", To: "v100-2"}}}},
+		},
+		`job "g": task "g/0" does not fit: node "v100-1": device 0`: {
+			migrate:   on,
+			decisions: []place.Decision{whole, {Move: []place.Move{{Task: "g/0", To: "v100-1", Devices: []int{0}}}}},
+		},
 		`which runs already`: {migrate: on, decisions: []place.Decision{whole, whole}},
 		`resizes job "g" to 3 workers, but this run does not allow it`: {
-			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 3}}}}},
-		`resizes job "g" to 4 workers; it takes 1 to 3`: {scale: on,
-			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 4}}}}},
-		`resizes job "g" twice`: {scale: on,
-			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 1}, {Group: "g", Workers: 2}}}}},
+			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 3}}}},
+		},
+		`resizes job "g" to 4 workers; it takes 1 to 3`: {
+			scale:     on,
+			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 4}}}},
+		},
+		`resizes job "g" twice`: {
+			scale:     on,
+			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 1}, {Group: "g", Workers: 2}}}},
+		},
 		`resizes job "h", which does not scale`: {scale: on, decisions: []place.Decision{{Resize: []place.Resize{{Group: "h", Workers: 1}}}}},
 		`resizes job "z", which does not exist`: {scale: on, decisions: []place.Decision{{Resize: []place.Resize{{Group: "z", Workers: 1}}}}},
-		`job "g": grows from 2 to 3 workers with 0 of 1 new ones bound`: {scale: on,
-			decisions: []place.Decision{whole, {Resize: []place.Resize{{Group: "g", Workers: 3}}}}},
-		`job "g": binds 2 of 3 tasks`: {scale: on,
-			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 3}}, Bind: whole.Bind}}},
-		`job "g": binds 1 of 1 tasks, and 1 that it has not at that size`: {scale: on,
-			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 1}}, Bind: whole.Bind}}},
+		`job "g": grows from 2 to 3 workers with 0 of 1 new ones bound`: {
+			scale:     on,
+			decisions: []place.Decision{whole, {Resize: []place.Resize{{Group: "g", Workers: 3}}}},
+		},
+		`job "g": binds 2 of 3 tasks`: {
+			scale:     on,
+			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 3}}, Bind: whole.Bind}},
+		},
+		`job "g": binds 1 of 1 tasks, and 1 that it has not at that size`: {
+			scale:     on,
+			decisions: []place.Decision{{Resize: []place.Resize{{Group: "g", Workers: 1}}, Bind: whole.Bind}},
+		},
 	} {
 		g := gang("g", "w", 0, 100, 2)
 		g.MinWorkers, g.MaxWorkers = 1, 3

@@ -167,6 +167,9 @@ func (m *room) count(t *task, node int, on []int, by int) {
 // It refuses only what no placement can do: a kind of task of which the nodes,
 // each for itself, take fewer than there are, or more in all than there is.
 func (m *room) impossible(tasks []*task) string {
+	if len(tasks) == 1 && m.takes(tasks[0]) {
+		return ""
+	}
 	total := make([]int64, len(m.dims)+1)
 	done := make([]bool, len(tasks))
 	for i, t := range tasks {
@@ -217,6 +220,16 @@ func (m *room) impossible(tasks []*task) string {
 		}
 	}
 	return ""
+}
+
+// takes reports whether some node takes the task.
+func (m *room) takes(t *task) bool {
+	for n := range m.nodes {
+		if m.most(t, n, 1) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // most is how many tasks like t the node takes, at most limit.

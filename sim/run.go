@@ -155,7 +155,7 @@ func newRun(c Config) (*run, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, name: c.Name, byID: map[cluster.TaskID]*task{}, byName: map[string]*job{}}
+	r := &run{Config: c, name: c.Name}
 	if r.name == "" {
 		r.name = fmt.Sprintf("%T", c.Policy)
 	}
@@ -196,23 +196,36 @@ func (r *run) addJobs() error {
 	for _, w := range r.Workloads {
 		declared[w.Name] = w.Requests
 	}
+	total := 0
+	for i := range r.Jobs {
+		total += len(r.Jobs[i].Tasks)
+	}
+	// One piece of memory for all jobs and one for their tasks: a run of a
+	// thousand jobs takes a few milliseconds, of which setting up is a part.
+	r.jobs, r.byName = make([]*job, 0, len(r.Jobs)), make(map[string]*job, len(r.Jobs))
+	r.byID = make(map[cluster.TaskID]*task, total)
+	jobs, tasks, pointers := make([]job, len(r.Jobs)), make([]task, total), make([]*task, 0, total)
 	for i := range r.Jobs {
 		spec := &r.Jobs[i]
 		if _, twice := r.byName[spec.Name]; twice {
 			return fmt.Errorf("job %q: listed twice", spec.Name)
 		}
-		j := &job{spec: spec, index: int32(i), scale: 1, remaining: spec.Work, failAt: -1}
+		j := &jobs[i]
+		*j = job{spec: spec, index: int32(i), scale: 1, remaining: spec.Work, failAt: -1}
 		r.byName[spec.Name] = j
 		r.jobs = append(r.jobs, j)
-		for _, t := range spec.Tasks {
-			if err := r.addTask(j, t, declared); err != nil {
+		from := len(pointers)
+		for k := range spec.Tasks {
+			t := &tasks[len(pointers)]
+			pointers = append(pointers, t)
+			if err := r.addTask(t, j, &spec.Tasks[k], declared); err != nil {
 				return err
 			}
-			j.own = append(j.own, r.byID[t.ID])
 			if t.Role == cluster.Worker {
 				j.workers++
 			}
 		}
+		j.own = pointers[from:len(pointers):len(pointers)]
 		j.tasks = j.own
 		if err := r.addSpares(j, declared); err != nil {
 			return err
@@ -227,29 +240,27 @@ func (r *run) addJobs() error {
 	byArrival := func(a, b *job) int {
 		return cmp.Or(cmp.Compare(a.spec.Arrival, b.spec.Arrival), cmp.Compare(a.index, b.index))
 	}
-	ranked := slices.Clone(r.jobs)
 	slices.SortFunc(r.arrivals, byArrival)
-	slices.SortFunc(ranked, func(a, b *job) int {
-		if r.Priorities && a.spec.Priority != b.spec.Priority {
-			return cmp.Compare(b.spec.Priority, a.spec.Priority)
-		}
-		return byArrival(a, b)
-	})
+	ranked := slices.Clone(r.arrivals)
+	if r.Priorities {
+		slices.SortStableFunc(ranked, func(a, b *job) int { return cmp.Compare(b.spec.Priority, a.spec.Priority) })
+	}
 	for i, j := range ranked {
 		j.rank = int32(i)
 	}
 	return nil
 }
 
-func (r *run) addTask(j *job, t cluster.Task, declared map[string]cluster.Resources) error {
-	if o, twice := r.byID[t.ID]; twice {
-		return fmt.Errorf("job %q: task %q is in job %q too; IDs are unique in a cluster", j.spec.Name, t.ID, o.job.spec.Name)
+func (r *run) addTask(t *task, j *job, spec *cluster.Task, declared map[string]cluster.Resources) error {
+	if o, twice := r.byID[spec.ID]; twice {
+		return fmt.Errorf("job %q: task %q is in job %q too; IDs are unique in a cluster", j.spec.Name, spec.ID, o.job.spec.Name)
 	}
-	requests := t.Requests
+	requests := spec.Requests
 	if requests == nil {
-		requests = declared[t.Workload]
+		requests = declared[spec.Workload]
 	}
-	r.byID[t.ID] = &task{Task: t, job: j, requests: requests, node: -1, nth: -1}
+	*t = task{Task: *spec, job: j, requests: requests, node: -1, nth: -1}
+	r.byID[spec.ID] = t
 	return nil
 }
 

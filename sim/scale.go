@@ -21,10 +21,11 @@ func (r *run) addSpares(j *job, declared map[string]cluster.Resources) error {
 	for i := len(j.all); i < j.spec.MaxWorkers; i++ {
 		t := j.all[0].Task
 		t.ID = WorkerID(j.spec.Job, i)
-		if err := r.addTask(j, t, declared); err != nil {
+		spare := &task{}
+		if err := r.addTask(spare, j, &t, declared); err != nil {
 			return err
 		}
-		j.all = append(j.all, r.byID[t.ID])
+		j.all = append(j.all, spare)
 	}
 	for i, t := range j.all {
 		t.nth = i
