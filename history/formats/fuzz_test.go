@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -75,6 +76,14 @@ func check(t *testing.T, got any, rep Report) {
 		if _, err := cluster.NewSnapshot(cluster.Spec{Nodes: v}); err != nil {
 			t.Fatal(err)
 		}
+	case []TraceJob:
+		names := map[string]bool{}
+		for i, j := range v {
+			if names[j.Name] || i > 0 && j.Arrival < v[i-1].Arrival || j.Workers < 1 || j.Workers > maxWorkers || !(j.Steps+j.Seconds > 0) {
+				t.Fatalf("job %d: %+v", i, j)
+			}
+			names[j.Name] = true
+		}
 	case Batches:
 		for row := range v.Rows {
 			batch, err := v.Row(row)
@@ -125,3 +134,19 @@ func FuzzGavelTrace10(f *testing.F) { fuzz(f, "gavel10.trace") }
 func FuzzGavelTrace7(f *testing.F)  { fuzz(f, "gavel7.trace") }
 func FuzzDL2(f *testing.F)          { fuzz(f, "dl2_samples.txt") }
 func FuzzOpenbJobs(f *testing.F)    { fuzz(f, "openb_jobs.csv") }
+
+// FuzzPython reads one literal; what it takes in, it takes in when spaced out.
+func FuzzPython(f *testing.F) {
+	for _, s := range []string{"('A3C', 1)", `["x\'y", (1.5e-3, [nan, -inf]), ()]`, "(((((((((1)))))))))", "('a' 'b')", "(1,,2)", "int('1')"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := parsePython(text)
+		if err != nil {
+			return
+		}
+		if again, err := parsePython(" \t" + text + " "); err != nil || !reflect.DeepEqual(again, v) {
+			t.Fatalf("%q: %v, with space around it %v (%v)", text, v, again, err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestRunnable(t *testing.T) {
 		{job(9, "a", "a3c", 1), []string{"name", `"a"`, "job above"}},
 		{TraceJob{Name: "d", Workload: "openb", Workers: 1, Line: 9}, []string{"seconds", "no work"}},
 	} {
-		jobs := append(good[:len(good):len(good)], bad.job)
+		jobs := append(slices.Clone(good), bad.job)
 		want := append([]string{"x.trace: line 9: "}, bad.want...)
 		if _, _, err := c.Check(jobs, Options{Name: "x.trace", Strict: true}); err == nil {
 			t.Errorf("strict: no error about %+v", bad.job)
