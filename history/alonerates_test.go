@@ -133,8 +133,10 @@ func TestSingleWorkerApart(t *testing.T) {
 		span     cluster.Span
 		want     float64
 	}{
-		{"both", cluster.SpanNode, 4}, {"both", cluster.SpanApart, 3},
-		{"near", cluster.SpanApart, 4}, {"far", cluster.SpanNode, 3},
+		{"both", cluster.SpanNode, 4},
+		{"both", cluster.SpanApart, 3},
+		{"near", cluster.SpanApart, 4},
+		{"far", cluster.SpanNode, 3},
 	} {
 		if got, scaled, ok := a.Rate("", c.workload, 1, c.span); got != c.want || scaled || !ok {
 			t.Errorf("%s at %s: %g, %v, %v; want %g", c.workload, c.span, got, scaled, ok, c.want)

@@ -24,6 +24,7 @@ type importFlags struct {
 	// for samples only
 	source, class string
 	columns       []string
+	exclude       []string
 	merge         bool
 }
 
@@ -53,6 +54,8 @@ func importCommand() *cobra.Command {
 	c := group("import", "Read measurements and clusters from other people's files",
 		importSamples("metis FILE", "Metis's measurements, a NumPy .npz; needs --columns", formats.ReadMetisNPZ),
 		importSamples("metis-csv FILE", "Metis's measurements as a plain table: columns W, rps_W, rt50_W, rt99_W", formats.ReadMetisCSV),
+		importSamples("gavel FILE", "Gavel's throughputs: training jobs alone and in pairs on a device", formats.ReadGavel),
+		importSamples("dl2 FILE", "DL2's speeds: training jobs by parameter servers and workers", formats.ReadDL2Samples),
 		importSamples("jsonl FILE", "samples in our own JSON Lines", formats.ReadJSONL),
 		importSamples("csv FILE", "samples as a table, a line a sample", formats.ReadCSV),
 		importKubernetes(), importOpenb(),
@@ -65,6 +68,7 @@ one ends the import. A damaged file is an error either way. The file of --out is
 replaced in one step, or, if it is an SQLite store, appended to in one
 transaction: nothing is left half-written. docs/formats.md describes each format.`
 	c.Example = `  cotenant import metis table.npz --columns redis,mms,checksum,isr,ycsb_a,ycsb_b,scenedetect --out table.jsonl
+  cotenant import gavel throughputs.json --out gavel.jsonl
   cotenant import jsonl monday.jsonl.gz --class c5 --out history.db
   kubectl get nodes,pods -A -o json | cotenant import kubernetes - --out cluster.json`
 	return c
@@ -88,7 +92,7 @@ func (f *importFlags) options() (formats.Options, error) {
 		return formats.Options{}, wrongUse("--max-size %s: not a size; write for example 512Mi or 4Gi", f.maxSize)
 	}
 	return formats.Options{
-		Strict: f.strict, MaxBytes: most, Source: f.source, Class: f.class, Columns: f.columns,
+		Strict: f.strict, MaxBytes: most, Source: f.source, Class: f.class, Columns: f.columns, Exclude: f.exclude,
 	}, nil
 }
 
@@ -103,6 +107,10 @@ func importSamples(use, short string, read func(io.Reader, formats.Options) ([]h
 	fl.BoolVar(&f.merge, "merge", false, "write one sample a cell: the mean of its repeats, their number and spread")
 	if format == "metis" {
 		fl.StringSliceVar(&f.columns, "columns", nil, "workloads of the columns, in their order, as the file does not name them")
+	}
+	if format == "gavel" {
+		fl.StringSliceVar(&f.exclude, "exclude", excludedFamilies,
+			"families of workloads to leave out: the rates alone of Recommendation disagree by ten times with what its authors measured elsewhere; '' keeps all")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := f.options()
@@ -146,6 +154,9 @@ func importSamples(use, short string, read func(io.Reader, formats.Options) ([]h
 	}
 	return cmd
 }
+
+// excludedFamilies are left out of Gavel's files where no flag says otherwise.
+var excludedFamilies = []string{"recommendation"}
 
 // contradictions names the cells that contradict themselves, by line; strict,
 // the first is an error.

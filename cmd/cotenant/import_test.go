@@ -202,3 +202,20 @@ func TestImportFails(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+func TestImportJobs(t *testing.T) {
+	row := imported(t, "gavel", testFile("gavel.json"))[0]
+	if row.Read != 19 || *row.Samples != 16 || strings.Join(row.Classes, " ") != "k80 v100" || len(row.Workloads) != 5 {
+		t.Errorf("gavel: %+v; want 16 samples of 19 rates, of k80 and v100", row)
+	}
+	recommends := file(t, "r.json", `{"v100": {"A3C": {"null": 7, "Recommendation (batch size 512)": [1, 2]}, "Recommendation (batch size 512)": {"null": 23}}}`)
+	if row := imported(t, "gavel", recommends)[0]; *row.Samples != 1 || !strings.Contains(strings.Join(row.Warnings, ""), "excluded recommendation: 2") {
+		t.Errorf("without --exclude: %+v; want Recommendation left out", row)
+	}
+	if row := imported(t, "gavel", recommends, "--exclude", "")[0]; *row.Samples != 4 {
+		t.Errorf("with --exclude '': %+v; want all", row)
+	}
+	if row := imported(t, "dl2", testFile("dl2.txt"), "--class", "gtx1080ti")[0]; *row.Samples != 3 || row.Duplicates != 1 || row.Classes[0] != "gtx1080ti" {
+		t.Errorf("dl2: %+v; want 3 samples", row)
+	}
+}
