@@ -1,10 +1,16 @@
 package jobs
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/placetest"
 )
 
 // The assignment against all assignments.
@@ -46,6 +52,67 @@ func TestPropertyAssignment(t *testing.T) {
 		try(0, 0, 0)
 		if math.Abs(sum-best) > 1e-9 {
 			t.Fatalf("sum %g of %v, the best is %g", sum, match, best)
+		}
+	})
+}
+
+// Where each device has room for one more, a decision of matching is the best
+// of all ways to put jobs on devices.
+func TestPropertyMatchingIsBest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := workloadNames(4)
+		devices, jobs := rapid.IntRange(1, 4).Draw(t, "devices"), rapid.IntRange(1, 5).Draw(t, "jobs")
+		nodes := cluster.Nodes("a", 1, devices, 0)
+		var running []cluster.Running
+		for d := range devices {
+			nodes[0].Devices[d].Slots = 2
+			g := gangOf(fmt.Sprintf("r%d", d), 1, rapid.SampledFrom(names).Draw(t, "tenant"))
+			running = append(running, cluster.Running{Task: g.Tasks[0], Node: nodes[0].Name, On: []int{d}, Group: g.Name})
+		}
+		view, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Running: running})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := place.Request{View: view}
+		for i := range jobs {
+			req.Pending = append(req.Pending, gangOf(fmt.Sprintf("q%d", i), 1, rapid.SampledFrom(names).Draw(t, "job")))
+		}
+		threshold := rapid.Float64Range(-.5, .5).Draw(t, "threshold")
+		speeds := NewSpeeds(known{placetest.Model{Names: []string{"a"}}, names}, Options{Scope: history.ScopeDevice, Misfits: clash{}})
+		b := NewBoard(speeds)
+		b.Reset(req)
+		best := 0.0
+		var try func(i int, sum float64)
+		try = func(i int, sum float64) {
+			best = max(best, sum)
+			if i == jobs {
+				return
+			}
+			try(i+1, sum)
+			x := b.Tasks(b.Gang(i))[0]
+			for s := range devices {
+				if b.Fit(int(x), s) != Fits {
+					continue
+				}
+				mark, gain := b.Mark(), b.Gain(int(x), s)
+				b.Put(int(x), s)
+				try(i+1, sum+gain-threshold)
+				b.Undo(mark)
+			}
+		}
+		try(0, 0)
+		before := b.Total()
+		p, err := New("matching", Settings{Speeds: speeds, Values: map[string]float64{"threshold": threshold}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := p.Place(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.(*policy).board.Total() - before - threshold*float64(len(d.Bind))
+		if math.Abs(got-best) > 1e-6 {
+			t.Fatalf("gains %g over the threshold, the best is %g", got, best)
 		}
 	})
 }

@@ -143,6 +143,16 @@ func (w *world) apply(t *rapid.T, d place.Decision) {
 			gone = append(gone, i)
 		}
 	}
+	for _, m := range d.Move {
+		for i, r := range w.view.Running() {
+			if r.ID == m.Task && !ended[r.Group] {
+				gone = append(gone, i)
+				r.Node, r.On = m.To, m.Devices
+				added = append(added, r)
+			}
+		}
+	}
+	slices.Sort(gone)
 	view, err := w.view.Next(gone, added)
 	if err != nil {
 		t.Fatal(err)
@@ -150,8 +160,8 @@ func (w *world) apply(t *rapid.T, d place.Decision) {
 	w.view = view
 }
 
-// check holds a decision against what every policy must keep.
-func check1(t *rapid.T, s *Speeds, req place.Request, d place.Decision) {
+// checkDecision holds a decision against what every policy must keep.
+func checkDecision(t *rapid.T, s *Speeds, req place.Request, d place.Decision) {
 	seen := map[cluster.TaskID]bool{}
 	bound := map[cluster.TaskID]place.Binding{}
 	for _, b := range d.Bind {
@@ -228,37 +238,45 @@ func checkRoom(t *rapid.T, s *Speeds, req place.Request, running []cluster.Runni
 
 func TestPropertyDecisions(t *testing.T) {
 	for _, name := range Names() {
-		if name == "linear" {
+		if name == "linear" { // is greedy
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				w := drawWorld(t)
-				explain := rapid.Bool().Draw(t, "explain")
-				settings := func() Settings { return Settings{Speeds: newSpeeds(w.scope, 5), Explain: explain} }
-				speeds := newSpeeds(w.scope, 5)
-				s := settings()
-				s.Speeds = speeds
-				p, err := New(name, s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range 4 {
-					w.arrive(t)
-					req := w.request()
-					d, err := p.Place(req)
-					if err != nil {
-						t.Fatal(err)
-					}
-					check1(t, speeds, req, d)
-					fresh, _ := New(name, settings())
-					if again, _ := fresh.Place(req); !reflect.DeepEqual(d, again) {
-						t.Fatalf("a policy that has seen the past decides\n%+v\na fresh one\n%+v", d, again)
-					}
-					w.apply(t, d)
-				}
+		for _, migrate := range []time.Duration{0, 30 * time.Second} {
+			if e, _ := find(name); migrate > 0 && !e.moves {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/migrate=%s", name, migrate), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) { checkPolicy(t, name, migrate) })
 			})
-		})
+		}
+	}
+}
+
+func checkPolicy(t *rapid.T, name string, migrate time.Duration) {
+	w := drawWorld(t)
+	speeds := newSpeeds(w.scope, 5)
+	if rapid.Bool().Draw(t, "forgetful") {
+		speeds.limit = 0
+	}
+	s := Settings{Speeds: speeds, Explain: rapid.Bool().Draw(t, "explain"), Migrate: migrate}
+	p, err := New(name, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		w.arrive(t)
+		req := w.request()
+		d, err := p.Place(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDecision(t, speeds, req, d)
+		s.Speeds = newSpeeds(w.scope, 5)
+		fresh, _ := New(name, s)
+		if again, _ := fresh.Place(req); !reflect.DeepEqual(d, again) {
+			t.Fatalf("a policy that has seen the past decides\n%+v\na fresh one\n%+v", d, again)
+		}
+		w.apply(t, d)
 	}
 }
 
