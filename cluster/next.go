@@ -15,32 +15,70 @@ import (
 // added task without a workload or on an unknown node is an error, and so are
 // positions that are not ascending or not there.
 func (s *Snapshot) Next(gone []int, added []Running) (*Snapshot, error) {
+	return NewChain(s).Next(gone, added)
+}
+
+// Chain makes snapshots one after another, as Snapshot.Next does, in memory
+// that it takes in large pieces: where tasks only begin, nothing is copied. The
+// snapshots are safe for concurrent use; the Chain itself is not.
+type Chain struct {
+	last *Snapshot
+	// room begins with last.Running() in the memory that the chain owns; what
+	// lies behind it is seen by no snapshot.
+	room []Running
+	long bool // it has made more than one
+}
+
+// NewChain begins a chain after s.
+func NewChain(s *Snapshot) *Chain { return &Chain{last: s} }
+
+// Next is the snapshot after the last one; see Snapshot.Next. After an error
+// the last one stands.
+func (c *Chain) Next(gone []int, added []Running) (*Snapshot, error) {
+	s := c.last
 	old := s.spec.Running
-	size := max(0, len(old)-len(gone)+len(added))
-	n := &Snapshot{spec: s.spec, nodeIndex: s.nodeIndex, workload: s.workload, dimensions: s.dimensions}
-	n.spec.Running = make([]Running, 0, size)
-	from := 0
-	for _, at := range gone {
-		if at < from || at >= len(old) {
+	for i, at := range gone {
+		if at < 0 || at >= len(old) || i > 0 && at <= gone[i-1] {
 			return nil, fmt.Errorf("running task %d of %d cannot end: positions must be ascending and there", at, len(old))
 		}
-		n.spec.Running = append(n.spec.Running, old[from:at]...)
-		from = at + 1
 	}
-	n.spec.Running = append(n.spec.Running, old[from:]...)
+	n := &Snapshot{spec: s.spec, nodeIndex: s.nodeIndex, workload: s.workload, dimensions: s.dimensions}
 	for i := range added {
 		r := &added[i]
-		_, ok := s.nodeIndex[r.Node]
-		switch {
-		case !ok:
+		if _, ok := s.nodeIndex[r.Node]; !ok {
 			return nil, fmt.Errorf("running task %q: node %q is not in the cluster", r.ID, r.Node)
-		case r.Workload == "":
+		}
+		if r.Workload == "" {
 			return nil, fmt.Errorf("running task %q: workload is empty", r.ID)
 		}
-		n.spec.Running = append(n.spec.Running, *r)
 		n.meet(r, s)
 	}
+	to := c.room
+	if size := len(old) - len(gone) + len(added); len(gone) > 0 || cap(c.room)-len(old) < len(added) {
+		to = c.take(size)
+		from := 0
+		for _, at := range gone {
+			to = append(to, old[from:at]...)
+			from = at + 1
+		}
+		to = append(to, old[from:]...)
+	}
+	c.room = append(to, added...)
+	n.spec.Running = c.room[:len(c.room):len(c.room)]
+	c.last = n
 	return n, nil
+}
+
+// take gives memory that no snapshot sees, for size tasks and maybe more.
+func (c *Chain) take(size int) []Running {
+	if free := c.room[len(c.room):]; cap(free) >= size {
+		return free
+	}
+	if !c.long {
+		c.long = true
+		return make([]Running, 0, size)
+	}
+	return make([]Running, 0, max(256, 2*size))
 }
 
 // meet adds what a task names and the snapshot has not met, in copies of what

@@ -33,7 +33,13 @@ func TestNextAgreesWithNewSnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		var running []cluster.Running
-		for range 4 {
+		type past struct {
+			view *cluster.Snapshot
+			text string
+		}
+		var before []past
+		chain, chained := cluster.NewChain(s), rapid.Bool().Draw(t, "chained")
+		for range 8 {
 			var gone []int
 			var kept []cluster.Running
 			for i, r := range running {
@@ -47,13 +53,19 @@ func TestNextAgreesWithNewSnapshot(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(t, "added") {
 				added = append(added, task(t))
 			}
-			before := fmt.Sprint(s.Running(), s.Workloads())
-			next, err := s.Next(gone, added)
+			before = append(before, past{s, fmt.Sprint(s.Running(), s.Workloads())})
+			step := s.Next
+			if chained {
+				step = chain.Next
+			}
+			next, err := step(gone, added)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if after := fmt.Sprint(s.Running(), s.Workloads()); after != before {
-				t.Fatalf("Next changed its snapshot from %s to %s", before, after)
+			for _, b := range before {
+				if after := fmt.Sprint(b.view.Running(), b.view.Workloads()); after != b.text {
+					t.Fatalf("Next changed an earlier snapshot from %s to %s", b.text, after)
+				}
 			}
 			running = append(kept, added...)
 			plain, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Workloads: next.Workloads(), Running: running})
@@ -114,9 +126,22 @@ func BenchmarkNext(b *testing.B) {
 		b.Fatal(err)
 	}
 	added := []cluster.Running{{Task: cluster.Task{ID: "new", Workload: "w"}, Node: "node-3", On: []int{0}}}
-	for b.Loop() {
-		if _, err := s.Next([]int{7}, added); err != nil {
-			b.Fatal(err)
+	b.Run("one ends and one begins", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Next([]int{7}, added); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
+	})
+	b.Run("in a chain, in turn", func(b *testing.B) {
+		c := cluster.NewChain(s)
+		for b.Loop() {
+			if _, err := c.Next([]int{31}, nil); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := c.Next(nil, added); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

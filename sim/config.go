@@ -195,9 +195,11 @@ func (j *Job) validate() error {
 		case t.Devices < 0:
 			return fmt.Errorf("job %q: task %q asks for %d devices", j.Name, t.ID, t.Devices)
 		}
-		for _, r := range t.Requests.Names() {
-			if t.Requests[r] < 0 {
-				return fmt.Errorf("job %q: task %q asks for %d of %s", j.Name, t.ID, t.Requests[r], r)
+		if len(t.Requests) > 0 {
+			for _, r := range t.Requests.Names() {
+				if t.Requests[r] < 0 {
+					return fmt.Errorf("job %q: task %q asks for %d of %s", j.Name, t.ID, t.Requests[r], r)
+				}
 			}
 		}
 		if t.Role == cluster.Worker {

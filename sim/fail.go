@@ -68,6 +68,7 @@ func (r *run) nodeEvent(n int) error {
 	}
 	r.room.nodes = nodes
 	r.room.close(n)
+	r.chain = cluster.NewChain(s)
 	r.show(s)
 	return nil
 }

@@ -71,7 +71,7 @@ func (r *run) settle() error {
 	}
 	r.order = append(r.order, r.entering...)
 	r.leaving, r.entering = 0, r.entering[:0]
-	next, err := r.current.Next(r.gone, r.added)
+	next, err := r.chain.Next(r.gone, r.added)
 	if err != nil {
 		return err
 	}

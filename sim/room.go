@@ -29,8 +29,10 @@ func dimensions(nodes []cluster.Node, jobs []*job) []string {
 	}
 	for _, j := range jobs {
 		for _, t := range j.tasks {
-			for _, r := range t.requests.Names() {
-				names[r] = true
+			for r, amount := range t.requests {
+				if amount != 0 {
+					names[r] = true
+				}
 			}
 		}
 	}

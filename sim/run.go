@@ -97,6 +97,7 @@ type run struct {
 	order    []*task   // tasks in the order of the snapshot's Running
 	runs     int       // jobs that run
 	current  *cluster.Snapshot
+	chain    *cluster.Chain // of which current is the last
 	leaving  int
 	entering []*task
 	dirty    []int
@@ -175,7 +176,7 @@ func newRun(c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.current = s
+	r.current, r.chain = s, cluster.NewChain(s)
 	r.past = []view{{-1, s}} // what was before the first instant
 	dims := dimensions(c.Nodes, r.jobs)
 	r.room = newRoom(c.Nodes, dims)
@@ -420,7 +421,9 @@ func (r *run) end(j *job) {
 	}
 	j.remaining = 0
 	j.result.State, j.result.Finish = Finished, r.now
-	r.finished = append(r.finished, j.spec.Name)
+	if r.observer != nil {
+		r.finished = append(r.finished, j.spec.Name)
+	}
 	r.leave(j)
 }
 
