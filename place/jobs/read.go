@@ -360,9 +360,9 @@ func (b *Board) newPending(p *cluster.Group) waits {
 
 // kindOf numbers what a gang is made of.
 func (b *Board) kindOf(k *gang, p *cluster.Group) int32 {
-	key := append(b.key[:0], '0')
+	key := b.key[:0]
 	if p.Gang {
-		key[0] = '1'
+		key = append(key, 'g')
 	}
 	for _, t := range k.tasks {
 		x := &b.tasks[t]
