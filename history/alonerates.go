@@ -27,10 +27,10 @@ type sized struct {
 }
 
 // NewAloneRates takes the rates alone out of samples: those whose co-location
-// is the task by itself. Repeats are averaged. A rate of 0
-// is no rate: such samples are passed over, and the size counts as not
-// measured. A single worker may sit apart from its parameter server; where it
-// was measured at one span only, that rate counts for both.
+// is the task by itself. Repeats are averaged. A rate of 0 is no rate: such
+// samples are passed over, and the size counts as not measured. A single
+// worker may sit apart from its parameter server; where it was measured at one
+// span only, that rate counts for both.
 func NewAloneRates(samples []Sample) *AloneRates {
 	a := &AloneRates{table: map[aloneKey][]sized{}}
 	type place struct {

@@ -1,6 +1,7 @@
 // Package formats reads and writes files of measurements and clusters: our own
 // samples (JSON Lines and CSV), Metis's tables (NumPy and CSV) and batches,
-// Kubernetes snapshots, and the openb trace. docs/formats.md describes each.
+// Gavel's throughputs and traces, DL2's speeds, Kubernetes snapshots, and the
+// openb trace. docs/formats.md describes each.
 //
 // Readers share one shape, func(io.Reader, Options) (T, Report, error), and
 // ReadFile opens a path for any of them:
@@ -16,6 +17,12 @@
 // JSON document) is an error either way. Nothing is unpickled, no unit is
 // guessed, and what can't be parsed never becomes 0. Limits bound the memory
 // that a huge or hostile file can take.
+//
+// Traces of jobs are read as TraceJobs, held against the cluster by
+// Runnable.Check, and turned into gangs by TraceJob.Job:
+//
+//	jobs, report, err := formats.ReadFile("ed69ec.trace", formats.Options{}, formats.ReadTrace)
+//	jobs, report, err = formats.Runnable{Rates: rates, Classes: []string{"v100"}, Devices: 32}.Check(jobs, formats.Options{})
 //
 // WriteFile replaces a file in one step, so that none is left half-written.
 package formats

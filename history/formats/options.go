@@ -42,8 +42,9 @@ type Options struct {
 	Columns []string
 	// Source and Class are given to samples of formats that carry none.
 	Source, Class string
-	// Exclude leaves out families of workloads (formats of Gavel's only):
-	// "recommendation" is all its batch sizes. Upper or lower case.
+	// Exclude leaves out families of workloads, in the formats of training jobs
+	// (Gavel's, DL2's): "recommendation" is all its batch sizes. Upper or lower
+	// case.
 	Exclude []string
 	// Limits; 0 is the default of each.
 	MaxBytes, MaxRecord int64
