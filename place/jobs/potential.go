@@ -56,3 +56,10 @@ func (b *Board) Meets(s int) bool { return b.meets(int32(s)) }
 
 // Classes lists the classes met so far, by number. Don't change it.
 func (s *Speeds) Classes() []string { return s.classes }
+
+// Movable reports whether a task runs and may be moved.
+func (b *Board) Movable(t int) bool { return b.tasks[t].movable }
+
+// Home is the site where a running task was when the board was reset, -1 for
+// a task that did not run.
+func (b *Board) Home(t int) int { return int(b.tasks[t].home) }

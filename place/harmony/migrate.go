@@ -1,0 +1,247 @@
+package harmony
+
+import (
+	"math"
+
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/jobs"
+)
+
+// Moves say how running jobs are moved: what Options.Migrate allows. They are
+// part of a trained policy.
+type Moves struct {
+	// Fade is how fast a job's progress loses weight with its age: the weight is
+	// (1 + hours)^-Fade. Where durations are heavy-tailed, the longer a job has
+	// run the longer it still will, so a young job's progress ends sooner and
+	// relieves the queue.
+	Fade float64 `json:"fade"`
+	// Horizon is the seconds over which what a move gains is counted against its
+	// cost.
+	Horizon float64 `json:"horizon"`
+	// Welcome is the gain from which a waiting job is let in by moving others.
+	Welcome float64 `json:"welcome"`
+}
+
+// DefaultMoves are those of an untrained policy.
+var DefaultMoves = Moves{Fade: 0.3, Horizon: 3600, Welcome: 0.2}
+
+// mover rearranges single-task gangs over devices: two devices at a time, all
+// ways to divide who is on them, perhaps with one more who waits, as long as
+// the weighted sum of progress gains. It looks at the devices where something
+// can have changed: those with a free slot and those placed on in this
+// decision, each against every other.
+type mover struct {
+	board  *jobs.Board
+	moves  Moves
+	cost   float64 // weighted progress that one move must gain for each progress
+	sites  []int
+	home   map[int32]int // the site of each running task when the decision began
+	all    []int32       // the tasks on two devices, and who waits
+	splits int           // looked at
+}
+
+// maxSplits bounds the search of one decision.
+const maxSplits = 200_000
+
+// mostTogether bounds the tasks on two devices whose divisions are all tried.
+const mostTogether = 6
+
+func (p *Policy) improve(req place.Request) {
+	m := &p.mover
+	m.board, m.moves = p.board, p.options.Moves
+	m.cost = p.options.Migrate.Seconds() / max(1, m.moves.Horizon)
+	m.splits = 0
+	if m.home == nil {
+		m.home = map[int32]int{}
+	}
+	clear(m.home)
+	b := p.board
+	for _, t := range b.Running() {
+		m.home[t] = b.Home(int(t))
+	}
+	for m.pass(req) {
+		if req.Stopped() || m.splits > maxSplits {
+			return
+		}
+	}
+}
+
+// free lists the devices all of whose tenants may be moved, and how many of
+// them are interesting, those first.
+func (m *mover) free() (interesting int) {
+	b := m.board
+	m.sites = m.sites[:0]
+	var rest []int
+	for s := range b.Sites() {
+		if _, device := b.Site(s); device < 0 || !b.Meets(s) {
+			continue
+		}
+		ok, fresh := true, false
+		for _, t := range b.Tenants(s) {
+			_, runs := m.home[t]
+			ok = ok && len(b.Tasks(b.GangOf(int(t)))) == 1 && (!runs || b.Movable(int(t)))
+			fresh = fresh || !runs
+		}
+		if left, all := b.Slots(s); !ok || 2*all > mostTogether {
+			continue
+		} else if left > 0 || fresh {
+			m.sites = append(m.sites, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	interesting = len(m.sites)
+	m.sites = append(m.sites, rest...)
+	return interesting
+}
+
+// pass makes the improvements it finds in one look at all pairs of devices.
+func (m *mover) pass(req place.Request) (improved bool) {
+	b := m.board
+	n := m.free()
+	for i := range n {
+		for j := range m.sites {
+			if j < n && j <= i {
+				continue
+			}
+			if m.splits > maxSplits || req.Stopped() {
+				return improved
+			}
+			improved = m.divide(m.sites[i], m.sites[j], -1) || improved
+		}
+	}
+	if improved {
+		return true
+	}
+	seen := map[int]bool{}
+	for k := range b.Pending() {
+		g := b.Gang(k)
+		tasks := b.Tasks(g)
+		if len(tasks) != 1 || b.At(int(tasks[0])) >= 0 || seen[b.Kind(g)] {
+			continue
+		}
+		seen[b.Kind(g)] = true
+		for i := range n {
+			for j := range m.sites {
+				if j < n && j <= i {
+					continue
+				}
+				if m.splits > maxSplits || req.Stopped() {
+					return false
+				}
+				if m.divide(m.sites[i], m.sites[j], tasks[0]) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// divide finds the best way to divide the tasks of two devices, with one more
+// who waits where more is not negative, and takes it if it gains.
+func (m *mover) divide(a, c int, more int32) bool {
+	b := m.board
+	m.all = append(append(m.all[:0], b.Tenants(a)...), b.Tenants(c)...)
+	split := len(b.Tenants(a)) // the mask of now has the first split tasks on a
+	now := m.value(a, b.Tenants(a)) + m.value(c, b.Tenants(c))
+	least := 1e-6
+	if more >= 0 {
+		m.all = append(m.all, more)
+		least = m.moves.Welcome
+	}
+	_, slotsA := b.Slots(a)
+	_, slotsC := b.Slots(c)
+	if len(m.all) < 2 || len(m.all) > slotsA+slotsC {
+		return false
+	}
+	best, most := -1, now+least
+	var left, right [mostTogether]int32
+	for mask := range 1 << len(m.all) {
+		if more < 0 && mask == 1<<split-1 {
+			continue
+		}
+		l, r := left[:0], right[:0]
+		for i, t := range m.all {
+			if mask>>i&1 == 1 {
+				l = append(l, t)
+			} else {
+				r = append(r, t)
+			}
+		}
+		if len(l) > slotsA || len(r) > slotsC {
+			continue
+		}
+		m.splits++
+		v := m.value(a, l)
+		if math.IsInf(v, -1) {
+			continue
+		}
+		if v += m.value(c, r); v > most {
+			best, most = mask, v
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	return m.apply(a, c, best)
+}
+
+// apply puts the tasks in all where a mask says, if the constraints let it.
+func (m *mover) apply(a, c, mask int) bool {
+	b := m.board
+	mark := b.Mark()
+	for i, t := range m.all {
+		to := c
+		if mask>>i&1 == 1 {
+			to = a
+		}
+		if at := b.At(int(t)); at >= 0 && at != to {
+			b.Lift(int(t))
+		}
+	}
+	for i, t := range m.all {
+		to := c
+		if mask>>i&1 == 1 {
+			to = a
+		}
+		if b.At(int(t)) >= 0 {
+			continue
+		}
+		if b.Fit(int(t), to) != jobs.Fits {
+			b.Undo(mark)
+			return false
+		}
+		b.Put(int(t), to)
+	}
+	return true
+}
+
+// value is the weighted progress of single tasks on a device, less what it
+// costs that they moved there; -Inf where they do not fit together.
+func (m *mover) value(s int, tasks []int32) float64 {
+	b, speeds := m.board, m.board.Speeds()
+	config := speeds.Empty(b.ClassName(s))
+	for _, t := range tasks {
+		config = speeds.Next(config, int32(b.Workload(int(t))))
+	}
+	if !speeds.Fits(config) {
+		return math.Inf(-1)
+	}
+	sum := 0.0
+	for _, t := range tasks {
+		g := b.GangOf(int(t))
+		progress := b.Alone(g, b.Class(s), false) * speeds.Performance(config, int32(b.Workload(int(t))))
+		if progress <= 0 {
+			return math.Inf(-1)
+		}
+		if home, runs := m.home[t]; runs && home != s {
+			progress *= 1 - m.cost
+		}
+		if !b.Waits(g) {
+			progress *= math.Pow(1+b.Age(g).Hours(), -m.moves.Fade)
+		}
+		sum += progress
+	}
+	return sum
+}

@@ -1,0 +1,191 @@
+package harmony
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cotenant/cotenant/place/encode"
+	"github.com/cotenant/cotenant/place/jobs"
+)
+
+// planner lists whole plans for gangs of several tasks: by gain over all
+// sites, least loaded first, fullest first, on as few nodes as will do, and on
+// each single node that holds the gang, the best few of them.
+type planner struct {
+	board *jobs.Board
+	nodes [][]int32 // sites of devices by node
+	why   jobs.Refusal
+	sites []int32
+	found []int32
+}
+
+// maxSingle bounds the plans on a single node.
+const maxSingle = 8
+
+func (p *planner) begin(b *jobs.Board) {
+	p.board = b
+	p.nodes = p.nodes[:0]
+	for s := range b.Sites() {
+		node, _ := b.Site(s)
+		for len(p.nodes) <= node {
+			p.nodes = append(p.nodes, nil)
+		}
+		p.nodes[node] = append(p.nodes[node], int32(s))
+	}
+}
+
+// rule rates a site for a task that fits there; the highest is taken, the
+// first of equals.
+type rule func(t, s int) float64
+
+// list appends the plans for a gang to ways.
+func (p *planner) list(g int, ways []encode.Option) []encode.Option {
+	b := p.board
+	first := len(ways)
+	p.sites = p.sites[:0]
+	p.why = jobs.Fits
+	load := func(s int) float64 {
+		free, all := b.Slots(s)
+		return float64(all-free)/float64(max(1, all)) + 1e-3*float64(len(b.Tenants(s)))
+	}
+	at := func(s int) int { node, _ := b.Site(s); return node }
+	gain := func(t, s int) float64 { return b.Gain(t, s) }
+	room := func(node int) float64 {
+		free := 0
+		for _, s := range p.nodes[node] {
+			if n, device := b.Site(int(s)); n == node && (device >= 0 || len(p.nodes[node]) == 1) {
+				left, _ := b.Slots(int(s))
+				free += left
+			}
+		}
+		return float64(free)
+	}
+	packed := func(t, s int) float64 {
+		for _, o := range b.Tasks(g) {
+			if x := b.At(int(o)); x >= 0 && at(x) == at(s) {
+				return 1e6 + b.Gain(t, s)
+			}
+		}
+		return 10*room(at(s)) + b.Gain(t, s)
+	}
+	for _, r := range []rule{
+		gain,
+		func(_, s int) float64 { return -load(s) },
+		func(_, s int) float64 { return load(s) },
+		packed,
+	} {
+		ways = p.plan(g, ways, first, r)
+		if p.why != jobs.Fits {
+			return ways // what one rule cannot place none can, but for corner cases of resources
+		}
+	}
+	return p.single(g, ways, first)
+}
+
+// plan appends the plan of a rule unless it is there already.
+func (p *planner) plan(g int, ways []encode.Option, first int, r rule) []encode.Option {
+	b := p.board
+	mark, from := b.Mark(), len(p.sites)
+	for _, t := range b.Tasks(g) {
+		list, why := b.Candidates(int(t))
+		if len(list) == 0 {
+			p.why = why
+			b.Undo(mark)
+			p.sites = p.sites[:from]
+			return ways
+		}
+		p.found = p.found[:0]
+		for _, c := range list {
+			p.found = append(p.found, c.Site)
+		}
+		p.take(int(t), r)
+	}
+	b.Undo(mark)
+	return p.keep(ways, first, from)
+}
+
+// take puts a task on the best of the sites found.
+func (p *planner) take(t int, r rule) {
+	best, top := int32(-1), math.Inf(-1)
+	for _, s := range p.found {
+		if v := r(t, int(s)); best < 0 || v > top {
+			best, top = s, v
+		}
+	}
+	p.board.Put(t, int(best))
+	p.sites = append(p.sites, best)
+}
+
+func (p *planner) keep(ways []encode.Option, first, from int) []encode.Option {
+	sites := p.sites[from:len(p.sites):len(p.sites)]
+	for i := range ways[first:] {
+		if slices.Equal(ways[first+i].Sites, sites) {
+			p.sites = p.sites[:from]
+			ways[first+i].Alike++
+			return ways
+		}
+	}
+	return append(ways, encode.Option{Sites: sites, Alike: 1})
+}
+
+// single appends the plans that keep a gang on one node, the best few by gain.
+func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option {
+	b := p.board
+	type plan struct {
+		sites []int32
+		gain  float64
+	}
+	var plans []plan
+	tasks := b.Tasks(g)
+	for node := range p.nodes {
+		mark, from := b.Mark(), len(p.sites)
+		total, whole := 0.0, true
+		for _, t := range tasks {
+			lo, hi := b.Range(int(t))
+			p.found = p.found[:0]
+			for _, s := range p.nodes[node] {
+				if int(s) >= lo && int(s) < hi && b.Fit(int(t), int(s)) == jobs.Fits {
+					p.found = append(p.found, s)
+				}
+			}
+			if len(p.found) == 0 {
+				whole = false
+				break
+			}
+			best, top := p.found[0], math.Inf(-1)
+			for _, s := range p.found {
+				if v := b.Gain(int(t), int(s)); v > top {
+					best, top = s, v
+				}
+			}
+			total += top
+			b.Put(int(t), int(best))
+			p.sites = append(p.sites, best)
+		}
+		b.Undo(mark)
+		if !whole {
+			p.sites = p.sites[:from]
+			continue
+		}
+		plans = append(plans, plan{p.sites[from:len(p.sites):len(p.sites)], total})
+	}
+	slices.SortStableFunc(plans, func(x, y plan) int {
+		switch {
+		case x.gain > y.gain:
+			return -1
+		case x.gain < y.gain:
+			return 1
+		}
+		return 0
+	})
+	for _, q := range plans[:min(maxSingle, len(plans))] {
+		known := false
+		for i := range ways[first:] {
+			known = known || slices.Equal(ways[first+i].Sites, q.sites)
+		}
+		if !known {
+			ways = append(ways, encode.Option{Sites: q.sites, Alike: 1})
+		}
+	}
+	return ways
+}

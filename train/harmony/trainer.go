@@ -1,0 +1,220 @@
+package harmony
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cotenant/cotenant/internal/num"
+	place_harmony "github.com/cotenant/cotenant/place/harmony"
+	"github.com/cotenant/cotenant/place/jobs"
+	"github.com/cotenant/cotenant/rl"
+	"github.com/cotenant/cotenant/sim"
+)
+
+// Config of a Trainer. Zero values mean the defaults named.
+type Config struct {
+	Worlds []World
+	Seed   uint64
+	// Updates in all (300), Episodes in each (8), on Workers goroutines (2).
+	Updates, Episodes, Workers int
+	// Warm is how many of the updates imitate greedy-wait first (0: the prior of
+	// the network does already what it does).
+	Warm int
+	// Prior is the scale at which the untrained network follows greedy-wait (20).
+	Prior float32
+	// Horizon is the time in which the worth of a reward falls to 1/e (30 h).
+	Horizon time.Duration
+	Reward  Reward // Completion
+	// Noted is the share of decisions to learn from (0.25).
+	Noted float64
+	// Explore is the probability that an expert decides; Unaware leaves the
+	// experts out, and Forget the replay.
+	Explore         rl.Schedule
+	Unaware, Forget bool
+	// MaxWait is handed to the policy.
+	MaxWait time.Duration
+	// Every is how many updates pass between looks at the validation seeds (10),
+	// Validation how many seeds of each world those are (8).
+	Every, Validation int
+	Rl                *rl.Options
+}
+
+func (c *Config) defaults() {
+	set := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&c.Updates, 300)
+	set(&c.Episodes, 8)
+	set(&c.Workers, 2)
+	set(&c.Every, 10)
+	set(&c.Validation, 8)
+	if c.Prior == 0 {
+		c.Prior = 20
+	}
+	if c.Horizon == 0 {
+		c.Horizon = 30 * time.Hour
+	}
+	if c.Reward == "" {
+		c.Reward = Completion
+	}
+	if c.Noted == 0 {
+		c.Noted = 0.25
+	}
+	if c.Explore == (rl.Schedule{}) {
+		c.Explore = rl.Schedule{From: 0.1, To: 0.01, Steps: c.Updates}
+	}
+}
+
+// Trainer is a training run.
+type Trainer struct {
+	Config  Config
+	learner *rl.Learner
+	forks   [][]*jobs.Speeds // by worker and world: beliefs of the policy
+	truths  [][]*jobs.Speeds // and of the learned world
+	rivals  map[string][]float64
+	best    *num.Scorer
+	bestAt  float64
+}
+
+// NewTrainer begins a training run.
+func NewTrainer(c Config) (*Trainer, error) {
+	c.defaults()
+	if len(c.Worlds) == 0 {
+		return nil, fmt.Errorf("no world to train in")
+	}
+	net, err := num.NewScorer(place_harmony.Shape(c.Prior), num.Rand(c.Seed, 1))
+	if err != nil {
+		return nil, err
+	}
+	o := rl.DefaultOptions()
+	o.Workers = c.Workers
+	o.Minibatch = 512
+	o.Entropy = rl.Constant(0.002)
+	o.Rate = rl.Schedule{From: 5e-4, To: 5e-5, Steps: c.Updates}
+	o.Trace = rl.Trace{Decision: 0.98}
+	if !c.Forget {
+		o.Remember = 50_000
+		o.Good = rl.Constant(0.1)
+	}
+	if c.Rl != nil {
+		o = *c.Rl
+	}
+	l, err := rl.NewLearner(net, o, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{Config: c, learner: l, bestAt: math.Inf(1)}
+	for range c.Workers {
+		var f, g []*jobs.Speeds
+		for i := range c.Worlds {
+			f = append(f, c.Worlds[i].Speeds.Fork())
+			g = append(g, c.Worlds[i].Speeds.Fork())
+		}
+		t.forks, t.truths = append(t.forks, f), append(t.truths, g)
+	}
+	return t, nil
+}
+
+func (t *Trainer) speeds(worker int, w *World) *jobs.Speeds { return t.forks[worker][t.index(w)] }
+func (t *Trainer) truth(worker int, w *World) *jobs.Speeds  { return t.truths[worker][t.index(w)] }
+
+func (t *Trainer) index(w *World) int {
+	for i := range t.Config.Worlds {
+		if w == &t.Config.Worlds[i] {
+			return i
+		}
+	}
+	panic("harmony: a world of another trainer")
+}
+
+// Done says whether all updates are made.
+func (t *Trainer) Done() bool { return t.learner.Updates() >= t.Config.Updates }
+
+// Step rolls out episodes and updates the network once.
+func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
+	c := t.Config
+	seeds := make([]uint64, c.Episodes)
+	rng := t.learner.Rand(1)
+	for i := range seeds {
+		seeds[i] = rng.Uint64()>>1 | 1<<40 // apart from the small ones, which are for validation and tests
+	}
+	trajectories, err := rl.Rollouts(ctx, c.Workers, seeds, func(worker int, seed uint64) (*rl.Trajectory, error) {
+		return t.rollout(worker, &t.Config.Worlds[seed%uint64(len(c.Worlds))], seed)
+	})
+	if err != nil {
+		return rl.Stats{}, err
+	}
+	kept := trajectories[:0]
+	for _, j := range trajectories {
+		if j.Len() > 0 {
+			kept = append(kept, j)
+		}
+	}
+	if len(kept) == 0 {
+		return rl.Stats{}, nil
+	}
+	return t.learner.Update(kept)
+}
+
+// validationSeed is the first of the seeds on which training is judged.
+const validationSeed = 1 << 20
+
+// Validate is the mean over validation seeds and worlds of the logarithm of
+// mean JCT over a rival's. rival makes the other policy.
+func (t *Trainer) Validate(ctx context.Context, net *num.Scorer, rival string, values map[string]float64) (float64, error) {
+	key := fmt.Sprint(rival, values)
+	if t.rivals == nil {
+		t.rivals = map[string][]float64{}
+	}
+	n := t.Config.Validation
+	var seeds []uint64
+	for w := range t.Config.Worlds {
+		for i := range n {
+			seeds = append(seeds, uint64(w)<<32|uint64(validationSeed+i))
+		}
+	}
+	play := func(byRule bool) ([]float64, error) {
+		return rl.Rollouts(ctx, t.Config.Workers, seeds, func(worker int, seed uint64) (float64, error) {
+			w := &t.Config.Worlds[seed>>32]
+			e, err := w.Draw(seed & (1<<32 - 1))
+			if err != nil {
+				return 0, err
+			}
+			c := t.simulation(worker, w, e, nil)
+			if byRule {
+				c.Policy, err = policyByRule(rival, t.speeds(worker, w), values)
+				if err != nil {
+					return 0, err
+				}
+			} else {
+				c.Policy = place_harmony.New(net, t.speeds(worker, w), place_harmony.Options{MaxWait: t.Config.MaxWait})
+			}
+			r, err := sim.Run(c)
+			return math.Log(r.MeanJCT), err
+		})
+	}
+	theirs, ok := t.rivals[key]
+	var err error
+	if !ok {
+		if theirs, err = play(true); err != nil {
+			return 0, err
+		}
+		t.rivals[key] = theirs
+	}
+	ours, err := play(false)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for i := range ours {
+		sum += ours[i] - theirs[i]
+	}
+	return math.Exp(sum / float64(len(ours))), nil
+}
+
+// Net is the network as it is now.
+func (t *Trainer) Net() *num.Scorer { return t.learner.Net }
