@@ -63,8 +63,9 @@ func (c *Chain) Next(gone []int, added []Running) (*Snapshot, error) {
 		}
 		to = append(to, old[from:]...)
 	}
-	c.room = append(to, added...)
-	n.spec.Running = c.room[:len(c.room):len(c.room)]
+	to = append(to, added...)
+	c.room = to
+	n.spec.Running = to[:len(to):len(to)]
 	c.last = n
 	return n, nil
 }

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestNextAgreesWithNewSnapshot(t *testing.T) {
 					t.Fatalf("Next changed an earlier snapshot from %s to %s", b.text, after)
 				}
 			}
-			running = append(kept, added...)
+			running = slices.Concat(kept, added)
 			plain, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Workloads: next.Workloads(), Running: running})
 			if err != nil {
 				t.Fatal(err)

@@ -195,8 +195,12 @@ func (r *run) setRates() error {
 
 func (r *run) setRate(t *task, rate float64) error {
 	if !(rate >= 0) || math.IsInf(rate, 1) {
-		return fmt.Errorf("truth (%T) gives task %q of job %q the progress %g; it must be finite and at least 0",
+		err := fmt.Errorf("truth (%T) gives task %q of job %q the progress %g; it must be finite and at least 0",
 			r.Truth, t.ID, t.job.spec.Name, rate)
+		if truth, ok := r.Truth.(interface{ Err() error }); ok && truth.Err() != nil {
+			err = fmt.Errorf("%w: %w", err, truth.Err())
+		}
+		return err
 	}
 	t.rate = rate
 	return nil

@@ -174,7 +174,7 @@ func (y *tally) copy() *tally {
 
 // crowd is a truth in which every task on a node slows all others there, and
 // which scales jobs by the square root of their workers.
-type crowd struct{ rates map[cluster.TaskID]float64 }
+type crowd struct{}
 
 func (crowd) Rates(s *cluster.Snapshot, touched []cluster.TaskID) map[cluster.TaskID]float64 {
 	on := map[string]int{}
