@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,11 +48,28 @@ func (f *simulateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	w := &watched{page: f.report != "", decisions: f.out != "", first: s.Seeds[0], runs: map[runKey]*watchedRun{}}
+	s.Hook = w.hook
 	outcomes, err := s.runAll(ctx, log)
 	if err != nil {
 		return err
 	}
-	if err := f.write(cmd, in, s, outcomes); err != nil {
+	if f.report != "" {
+		if err := f.writeReport(cmd, s, w, outcomes); err != nil {
+			return err
+		}
+		fmt.Fprintf(log, "wrote %s: open it in a browser\n", f.report)
+	}
+	if f.out != "" {
+		files, err := w.files(outcomes)
+		if err != nil {
+			return err
+		}
+		if err := writeRun(f.out, newManifest(cmd, s.Seeds, in), files); err != nil {
+			return err
+		}
+	}
+	if err := f.write(cmd, s, outcomes); err != nil {
 		return err
 	}
 	return s.verdict(log, outcomes)
@@ -113,6 +132,12 @@ func (f *simulateFlags) check() error {
 		return wrongUse("--jobs %d: give 1 to %d", f.jobs, maxJobs)
 	case !(f.jobFailures >= 0 && f.jobFailures < 1):
 		return wrongUse("--job-failures %g: give a probability, at least 0 and less than 1", f.jobFailures)
+	}
+	if f.report != "" {
+		// Better now than after an hour of work.
+		if _, err := os.Stat(filepath.Dir(f.report)); err != nil {
+			return fmt.Errorf("--report: %w; create the folder", err)
+		}
 	}
 	for _, d := range []struct {
 		flag string
@@ -304,7 +329,7 @@ func jobRows(outcomes []compare.Outcome) []jobRow {
 	return rows
 }
 
-func (f *simulateFlags) write(cmd *cobra.Command, in *inputs, s *simulation, outcomes []compare.Outcome) error {
+func (f *simulateFlags) write(cmd *cobra.Command, s *simulation, outcomes []compare.Outcome) error {
 	w := cmd.OutOrStdout()
 	rows := jobRows(outcomes)
 	switch f.output {

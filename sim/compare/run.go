@@ -42,6 +42,17 @@ type Setting struct {
 	// Hook, where not nil, may set Watch and Decided of a run. It is called from
 	// any goroutine.
 	Hook func(spec Spec, seed uint64, c *sim.Config)
+
+	beliefs map[beliefKey]*jobs.Speeds // of the last Run
+}
+
+// Model is what a policy believed in the last Run; nil before, and where it
+// believed no model.
+func (s *Setting) Model(spec Spec, seed uint64) interference.Model {
+	if b := s.beliefs[s.key(spec, seed)]; b != nil {
+		return b.Model()
+	}
+	return nil
 }
 
 // Outcome is one run of one policy.
@@ -69,8 +80,7 @@ func (s *Setting) Run(ctx context.Context) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	beliefs, err := s.believe(ctx)
-	if err != nil {
+	if s.beliefs, err = s.believe(ctx); err != nil {
 		return nil, err
 	}
 	out := make([]Outcome, len(s.Specs)*len(s.Seeds))
@@ -81,7 +91,7 @@ func (s *Setting) Run(ctx context.Context) ([]Outcome, error) {
 			out[i].Err = ctx.Err()
 			return
 		}
-		speeds := beliefs[s.key(spec, seed)].Fork()
+		speeds := s.beliefs[s.key(spec, seed)].Fork()
 		out[i].Result, out[i].Err = s.run(ctx, spec, seed, jobsOf[seed], speeds, s.World.Truth())
 		if s.Done != nil {
 			s.Done(spec, seed)
