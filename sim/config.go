@@ -23,7 +23,8 @@ type Truth interface {
 	// least 0 and finite, 0 for a task that stands still. It may give more tasks
 	// than asked for, where a change reaches further (a shared link). touched
 	// belongs to the caller; the map is read before the next call, so that it
-	// may be the same one each time.
+	// may be the same one each time. NaN ends the run: no task can be where that
+	// one is. A Truth with a method Err() error says there why.
 	Rates(s *cluster.Snapshot, touched []cluster.TaskID) map[cluster.TaskID]float64
 }
 
