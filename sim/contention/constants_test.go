@@ -41,6 +41,7 @@ func TestLoadRefuses(t *testing.T) {
 		}
 		return strings.Replace(text, old, with, 1)
 	}
+	before, _, _ := strings.Cut(text, `"workloads"`)
 	for _, c := range []struct{ file, wanted string }{
 		{"", "EOF"},
 		{"{}", "server: devices is missing"},
@@ -65,7 +66,7 @@ func TestLoadRefuses(t *testing.T) {
 		{change(`"worker_cpus": 2`, `"worker_cpus": 17`), "worker_cpus is 17, more than 16"},
 		{change(`"ps_memory_bound": 0.6`, `"ps_memory_bound": 1.6`), "ps_memory_bound is 1.6"},
 		{change(`"ps_cpu_seconds": `, `"ps_cpu_seconds": -`), "give a number at least 0"},
-		{text[:strings.Index(text, `"workloads"`)] + `"workloads": []}`, "workloads: none"},
+		{before + `"workloads": []}`, "workloads: none"},
 		{strings.Repeat(" ", 1<<20) + text, "is this the right file"},
 	} {
 		if _, err := contention.Load(strings.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.wanted) {

@@ -6,7 +6,7 @@
 // (Samples, AloneSamples).
 //
 //	truth, err := contention.New(contention.Config{Strength: 1})
-//	rates := truth.Rates(snapshot, touched) // progress by task
+//	rates := truth.Rates(snapshot, touched) // progress by task; reused by the next call
 //
 // # The model
 //
@@ -16,12 +16,12 @@
 //
 // since training is synchronous. Each term is a sum of phases; a phase moves an
 // amount (CPU-seconds, bytes) through a shared resource of the node at a rate
-// that is the job's max-min fair share of it: the job asks for the peak that it
-// could use, every other job on the node for its mean demand (what it moves in
-// an iteration, over the length of its iteration without neighbours), times
-// Config.Strength. Shares are weighted by the number of tasks. Demands do not
-// shrink when their owner is slowed, so the rates need no iteration, and a
-// neighbour more never speeds anyone up.
+// that is the job's max-min fair share of it, weighted by tasks. Every other
+// job on the node asks for its own peak for the part of the time in which it
+// is at it, as if it had no neighbours; Config.Strength multiplies that part.
+// The rate is the mean over who is at it. Demands do not shrink when their
+// owner is slowed, so the rates need no iteration, and a neighbour more never
+// speeds anyone up.
 //
 // The constants are in constants.json, with their sources in
 // docs/contention.md: those of the servers are fixed by reasoning, those of
