@@ -166,15 +166,20 @@ func TestCalibrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%-28s %5s %8s %8s %8s", "workload", "runs", "mean", "median", "p95")
+	t.Logf("%-28s %5s %8s %8s %8s %20s", "workload", "runs", "mean", "median", "p95", "mean to 4 and 4")
 	for i := range m.Workloads {
 		w := fit(m, m.Workloads[i], runs[m.Workloads[i].Name])
-		var errs []float64
+		var errs, small []float64
 		for _, r := range runs[w.Name] {
-			errs = append(errs, math.Abs(r.seconds/m.apart(&w, r.workers, r.ps).base-1))
+			off := math.Abs(r.seconds/m.apart(&w, r.workers, r.ps).base - 1)
+			errs = append(errs, off)
+			if r.workers <= defaultTasks && r.ps <= defaultTasks {
+				small = append(small, off)
+			}
 		}
 		slices.Sort(errs)
-		t.Logf("%-28s %5d %7.1f%% %7.1f%% %7.1f%%", w.Name, len(errs), 100*sum(errs)/float64(len(errs)), 100*errs[len(errs)/2], 100*errs[len(errs)*95/100])
+		t.Logf("%-28s %5d %7.1f%% %7.1f%% %7.1f%% %8.1f%% of %2d runs", w.Name, len(errs), 100*sum(errs)/float64(len(errs)),
+			100*errs[len(errs)/2], 100*errs[len(errs)*95/100], 100*sum(small)/float64(len(small)), len(small))
 		if w != m.Workloads[i] {
 			fitted, _ := json.MarshalIndent(w, "    ", "  ")
 			t.Errorf("constants.json differs from the fit, which gives\n    %s,", fitted)
