@@ -305,7 +305,8 @@ func naive(b *Board) float64 {
 			x := &b.tasks[t]
 			w, c := s.workloads[x.workload], site[x.site]
 			performance := 1.0
-			if device := b.sites[x.site].device >= 0; c.Tasks() > 1 && (device || s.Scope() == history.ScopeNode) {
+			others := slices.ContainsFunc(b.sites[x.site].tenants, func(o int32) bool { return b.tasks[o].gang != g })
+			if device := b.sites[x.site].device >= 0; c.Tasks() > 1 && (device || others && s.Scope() == history.ScopeNode) {
 				e := s.model.Predict(b.ClassName(int(x.site)), history.Rate, []cluster.Colocation{c})[0][slices.Index(c.Workloads(), w)]
 				switch {
 				case !e.Known:

@@ -259,12 +259,24 @@ func (b *Board) pace(k *gang) (alone, worst float64) {
 	return alone, worst
 }
 
-// performance is that of a task where it is placed.
+// performance is that of a task where it is placed. A gang that has a node for
+// itself is alone there, by definition: what its tasks cost each other is in
+// its rate alone.
 func (b *Board) performance(t *task) float64 {
-	if !b.meets(t.site) {
+	if !b.meets(t.site) || int(t.site) >= b.host && b.hasToItself(t) {
 		return 1
 	}
 	return b.speeds.Performance(b.sites[t.site].config, t.workload)
+}
+
+// hasToItself reports whether all tasks on the task's site are of its gang.
+func (b *Board) hasToItself(t *task) bool {
+	for _, o := range b.sites[t.site].tenants {
+		if b.tasks[o].gang != t.gang {
+			return false
+		}
+	}
+	return true
 }
 
 // Gain is by how much the sum of progress over all gangs changes if the task,
@@ -304,6 +316,7 @@ func (b *Board) asIf(t, s int32) float64 {
 		st.config = b.speeds.Next(config, x.workload)
 	}
 	x.site = s
+	st.tenants = append(st.tenants, t)
 	sum := b.value(x.gang) - b.gangs[x.gang].progress
 	b.stamp++
 	b.gangs[x.gang].stamp = b.stamp
@@ -314,6 +327,6 @@ func (b *Board) asIf(t, s int32) float64 {
 			sum += b.value(g) - b.gangs[g].progress
 		}
 	}
-	st.config, x.site = config, -1
+	st.config, x.site, st.tenants = config, -1, st.tenants[:len(st.tenants)-1]
 	return sum
 }
