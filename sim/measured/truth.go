@@ -17,6 +17,7 @@ type Truth struct {
 	*world
 	of      *cluster.Snapshot
 	seen    []seen // in the order of Running
+	before  []cluster.Running
 	byID    map[cluster.TaskID]*task
 	gangs   map[string]*gang
 	first   []int32 // by node: its first device in devices
@@ -243,10 +244,15 @@ func (t *Truth) follow(s *cluster.Snapshot) {
 	if t.of == nil || !sameNodes(t.of, s) {
 		t.start(s)
 	}
-	t.of = s
-	running := s.Running()
-	stay, at := 0, 0
-	for i := range t.seen {
+	running, before := s.Running(), t.before
+	t.of, t.before = s, running
+	// A successor in which tasks only began shares what it begins with.
+	at := 0
+	if len(before) > 0 && len(running) > 0 && &before[0] == &running[0] {
+		at = min(len(before), len(running))
+	}
+	stay := at
+	for i := at; i < len(t.seen); i++ {
 		old := &t.seen[i]
 		if at < len(running) && old.is(&running[at]) {
 			if stay < i {
@@ -295,7 +301,7 @@ func sameNodes(a, b *cluster.Snapshot) bool {
 
 func (t *Truth) start(s *cluster.Snapshot) {
 	clear(t.seen)
-	t.seen, t.first, t.devices = t.seen[:0], t.first[:0], t.devices[:0]
+	t.seen, t.before, t.first, t.devices = t.seen[:0], nil, t.first[:0], t.devices[:0]
 	clear(t.byID)
 	clear(t.gangs)
 	nodes := s.Nodes()

@@ -270,7 +270,7 @@ func TestFollowsAnyChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := truth(t)
 		s := snapshot(t)
-		serial := 0
+		chain, seen, serial := cluster.NewChain(s), []*cluster.Snapshot{s}, 0
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			var gone []int
 			var moved []cluster.Running
@@ -294,24 +294,42 @@ func TestFollowsAnyChange(t *testing.T) {
 				}
 			}
 			var err error
-			if rapid.IntRange(0, 9).Draw(rt, "anew") == 0 {
+			switch rapid.IntRange(0, 9).Draw(rt, "snapshot") {
+			case 0: // of the same nodes, in another order
 				all := slices.Clone(s.Running())
 				slices.Reverse(all)
-				s = snapshot(t, all...)
-			} else if s, err = s.Next(gone, moved); err != nil {
-				rt.Fatal(err)
+				if s, err = cluster.NewSnapshot(cluster.Spec{Nodes: s.Nodes(), Running: all}); err != nil {
+					rt.Fatal(err)
+				}
+				chain = cluster.NewChain(s)
+			case 1: // of other nodes
+				s = snapshot(t, s.Running()...)
+				chain = cluster.NewChain(s)
+			case 2, 3, 4: // in which tasks only begin, if any is new
+				gone, moved = nil, slices.DeleteFunc(moved, func(r cluster.Running) bool {
+					return slices.ContainsFunc(s.Running(), func(o cluster.Running) bool { return o.ID == r.ID })
+				})
+				fallthrough
+			default:
+				if s, err = chain.Next(gone, moved); err != nil {
+					rt.Fatal(err)
+				}
 			}
+			if past := rapid.SampledFrom(seen).Draw(rt, "past"); rapid.IntRange(0, 4).Draw(rt, "look back") == 0 {
+				w.Rates(past, nil)
+			}
+			seen = append(seen, s)
 			var ids []cluster.TaskID
 			for _, r := range s.Running() {
 				ids = append(ids, r.ID)
 			}
 			got := w.Rates(s, ids)
-			first := truth(t).Rates(s, ids)
+			anew := truth(t).Rates(s, ids)
 			for _, id := range ids {
 				want := naive(rates, perf, s, id)
 				same := func(x float64) bool { return math.Abs(x-want) < 1e-12 || math.IsNaN(x) && math.IsNaN(want) }
-				if !same(got[id]) || !same(first[id]) {
-					rt.Fatalf("task %s: %g following, %g at first sight, %g by definition", id, got[id], first[id], want)
+				if !same(got[id]) || !same(anew[id]) {
+					rt.Fatalf("task %s: %g following, %g at first sight, %g by definition", id, got[id], anew[id], want)
 				}
 			}
 		}
