@@ -156,7 +156,7 @@ func (r *run) setRates() error {
 		}
 	}
 	r.dirty = r.dirty[:0]
-	if len(r.touched) == 0 {
+	if len(r.order) == 0 {
 		return nil
 	}
 	rates := r.Truth.Rates(r.current, r.touched)
