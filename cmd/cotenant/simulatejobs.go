@@ -16,6 +16,7 @@ func simulateCommand() *cobra.Command {
 type simulateFlags struct {
 	world     worldFlags
 	trace     string
+	drawNames bool
 	load      float64
 	jobs      int
 	durations string
@@ -38,6 +39,8 @@ type simulateFlags struct {
 	repair      time.Duration
 	jobFailures float64
 	limit       time.Duration
+	tune        int
+	tuneSeeds   string
 
 	seed   uint64
 	seeds  int
@@ -66,18 +69,25 @@ The table holds every policy against spread, seed by seed: its mean JCT as a
 share of spread's, with the standard error over seeds, and the share of the gap
 between spread and the lower bound (nobody waits or is slowed) that it closes.
 
+With --tune every policy that has parameters is tuned first: by the same search,
+with the same budget, on the same seeds, other than those of the comparison. It
+is tried in the world that it believes, so that tuning asks the truth nothing;
+NAME:truth is tuned on the truth. Values given by hand stay.
+
 Exit 1 when a policy failed or left jobs unfinished.`,
 		Example: `  cotenant simulate jobs --throughputs throughputs.json --nodes v100:16 --load 0.9 --jobs 1000 \
       --seeds 16 --backfill --policy greedy,greedy-wait,greedy-wait:truth --observed 0.8
   cotenant simulate jobs --throughputs throughputs.json --nodes v100:24 --trace ed69ec.trace --backfill --migrate 30s
   cotenant simulate jobs --throughputs throughputs.json --nodes v100:8,k80:8 --load 1.1 --report out.html --out run
+  cotenant simulate jobs --throughputs throughputs.json --nodes v100:16 --backfill --policy greedy-wait,matching --tune 40
   cotenant simulate jobs --contention --nodes 6 --load 0.9 --jobs 400 --seeds 5 --strength 1.3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.world.register(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.trace, "trace", "", "`FILE` of jobs with arrival times: Gavel's traces, both layouts; gzip too")
+	fl.StringVar(&f.trace, "trace", "", "`FILE` of jobs with arrival times: Gavel's, both layouts, or openb's pods; gzip too")
+	fl.BoolVar(&f.drawNames, "draw-workloads", false, "draw the workload of each job of --trace whose own has no speeds: openb names no programs")
 	fl.Float64Var(&f.load, "load", 0.9, "draw jobs at this load: arrival rate x mean time alone / capacity")
 	fl.IntVar(&f.jobs, "jobs", 1000, "draw `N` jobs")
 	fl.StringVar(&f.durations, "durations", "", "`MIN:MAX` of the time alone of drawn jobs, log-uniform (default 0.5h:53h; with --contention 0.5h:8h)")
@@ -100,6 +110,9 @@ Exit 1 when a policy failed or left jobs unfinished.`,
 	fl.DurationVar(&f.repair, "repair", time.Hour, "`time` to repair a node")
 	fl.Float64Var(&f.jobFailures, "job-failures", 0, "`probability` that a run of a job fails and starts again")
 	fl.DurationVar(&f.limit, "time-limit", 0, "most `time` for a decision of an exec: policy (default 1m)")
+
+	fl.IntVar(&f.tune, "tune", 0, "first tune every policy that has parameters: try each with `N` sets of values")
+	fl.StringVar(&f.tuneSeeds, "tune-seeds", "1000:6", "`FIRST:N`, the seeds to tune on: jobs are drawn by them, for a trace too")
 
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 1, "run with `N` seeds: S, S+1, ...")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/compare"
+	"github.com/cotenant/cotenant/train/tune"
 )
 
 // maxJobs bounds --jobs: more is a slip of the keyboard.
@@ -32,7 +32,9 @@ type simulation struct {
 	compare.Setting
 	draw    compare.Load
 	trace   *compare.Trace // nil where jobs are drawn
-	skipped int            // bad records of the trace
+	skipped int            // records of the trace that were left out
+	tune    tune.Options
+	tuned   []tune.Tuned
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command, args []string) error {
@@ -112,7 +114,7 @@ func (f *simulateFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*si
 	if err := s.Check(); err != nil {
 		return nil, wrongUse("--policy %v", err)
 	}
-	return s, nil
+	return s, f.readTuning(s)
 }
 
 func (f *simulateFlags) check() error {
@@ -184,22 +186,18 @@ func (f *simulateFlags) readTrace(in *inputs, log io.Writer, s *simulation) erro
 	if err != nil {
 		return err
 	}
-	list, report, err := formats.ReadGavelTrace(bytes.NewReader(data), formats.Options{Name: f.trace, Strict: f.strict, Exclude: f.exclude})
+	o := formats.Options{Name: f.trace, Strict: f.strict, Exclude: f.exclude}
+	list, report, err := formats.ReadTrace(bytes.NewReader(data), o)
 	warn(log, "trace", report)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
-	s.skipped = report.Skipped
-	t, err := s.World.FromTrace(list)
+	t, err := s.World.FromTrace(list, compare.TraceOptions{Options: o, Draw: f.drawNames, Seed: f.seed})
+	warn(log, "trace", t.Report)
 	if err != nil {
 		return fmt.Errorf("--trace %s: %w", f.trace, err)
 	}
-	if why := t.Skipped(); why != "" {
-		if f.strict {
-			return fmt.Errorf("--trace %s: %s; leave --strict out to leave them out", f.trace, why)
-		}
-		fmt.Fprintf(log, "--trace: %s: left out %s\n", f.trace, why)
-	}
+	s.skipped = report.Skipped + t.Report.Skipped
 	s.trace = &t
 	s.Jobs = func(uint64) ([]sim.Job, error) { return t.Jobs, nil }
 	return nil
@@ -242,8 +240,11 @@ func parseJobPolicy(part string) (compare.Spec, error) {
 	return spec, nil
 }
 
-// runAll runs every policy with every seed.
+// runAll tunes the policies where asked to, and runs each with every seed.
 func (s *simulation) runAll(ctx context.Context, log io.Writer) ([]compare.Outcome, error) {
+	if err := s.tuneAll(ctx, log); err != nil {
+		return nil, err
+	}
 	bar := newProgress(log, "simulate", len(s.Specs)*len(s.Seeds))
 	defer bar.end()
 	bar.at(0, "the models")
@@ -297,7 +298,9 @@ type jobRow struct {
 	Restarts      int    `json:"restarts"`
 	Moves         int    `json:"moves"`
 	Decisions     int    `json:"decisions"`
-	Error         string `json:"error,omitempty"`
+	// Tuned are the values that tuning found; nil where it was not asked for.
+	Tuned map[string]float64 `json:"tuned,omitempty"`
+	Error string             `json:"error,omitempty"`
 }
 
 func jobRows(outcomes []compare.Outcome) []jobRow {
@@ -332,6 +335,9 @@ func jobRows(outcomes []compare.Outcome) []jobRow {
 func (f *simulateFlags) write(cmd *cobra.Command, s *simulation, outcomes []compare.Outcome) error {
 	w := cmd.OutOrStdout()
 	rows := jobRows(outcomes)
+	for i := range rows {
+		rows[i].Tuned = s.Tuned[rows[i].Policy]
+	}
 	switch f.output {
 	case "json":
 		return writeJSON(w, rows)
@@ -381,6 +387,9 @@ func (s *simulation) writeTable(w io.Writer, outcomes []compare.Outcome) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if err := s.writeTuned(w); err != nil {
+		return err
+	}
 	return s.writeNotes(w, rows)
 }
 
@@ -416,8 +425,11 @@ func (s *simulation) writeNotes(w io.Writer, rows []compare.Row) error {
 		fmt.Fprintf(&b, "Seed %d.\n", s.Seeds[0])
 	}
 	if s.trace != nil {
-		fmt.Fprintf(&b, "Trace: %d jobs; bad records skipped: %d; of unknown workloads: %s; sizes that were not measured, scaled: %d.\n",
-			len(s.trace.Jobs), s.skipped, cmp.Or(s.trace.Skipped(), "none"), s.trace.Scaled)
+		fmt.Fprintf(&b, "Trace: %d jobs; skipped: %d; of sizes that were not measured, scaled: %d", len(s.trace.Jobs), s.skipped, s.trace.Scaled)
+		if s.trace.Drawn > 0 {
+			fmt.Fprintf(&b, "; with drawn workloads: %d", s.trace.Drawn)
+		}
+		b.WriteString(".\n")
 	}
 	if rows[0].Refused > 0 {
 		fmt.Fprintf(&b, "Jobs larger than the cluster, refused by every policy: %d over all seeds.\n", rows[0].Refused)

@@ -31,21 +31,29 @@ type oracle struct {
 
 func newOracle(o making, truth sim.Truth) (place.Policy, error) {
 	p := &oracle{truth: truth, board: jobs.NewBoard(o.speeds), threshold: math.Inf(-1), workers: map[string]float64{}}
+	params, err := oracleParams(o.spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, param := range params {
+		p.threshold = param.Default
+	}
 	for key, v := range o.values {
-		if o.spec.Name != "greedy-wait" || key != "threshold" {
-			return nil, fmt.Errorf("policy %s: the truth of this world takes no parameter %s", o.spec.Text, key)
+		if len(params) == 0 || key != params[0].Key || !(v >= params[0].Low && v <= params[0].High) {
+			return nil, fmt.Errorf("policy %s: on the truth of this world there is no parameter %s=%g", o.spec.Text, key, v)
 		}
 		p.threshold = v
-	}
-	if o.spec.Name == "greedy-wait" && len(o.values) == 0 {
-		p.threshold = defaultThreshold
 	}
 	p.board.Explain = o.explain
 	return p, nil
 }
 
-// defaultThreshold is that of greedy-wait.
-const defaultThreshold = 0.5
+// oracleParams are what can be tuned of greedy and greedy-wait where they ask
+// the truth itself: the threshold alone.
+func oracleParams(name string) ([]jobs.Param, error) {
+	all, err := jobs.Params(name, nil, false)
+	return slices.DeleteFunc(all, func(p jobs.Param) bool { return p.Key != "threshold" }), err
+}
 
 // Place implements place.Policy.
 func (p *oracle) Place(req place.Request) (place.Decision, error) {

@@ -126,9 +126,12 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
-// Params lists what can be tuned of a policy.
-func (s Spec) Params(classes []string, migrate bool) ([]jobs.Param, error) {
-	return constructors()[s.Name].params(s.Name, classes, migrate)
+// Params lists what can be tuned of a policy in a world.
+func (s Spec) Params(w *World, migrate bool) ([]jobs.Param, error) {
+	if s.Truth && w.Table == nil {
+		return oracleParams(s.Name)
+	}
+	return constructors()[s.Name].params(s.Name, w.Classes(), migrate)
 }
 
 // kind of the model that the policy believes, given that of the run.

@@ -32,6 +32,9 @@ type Setting struct {
 	// Tuned are parameters found by tuning, by Spec.Text; those given by hand
 	// win.
 	Tuned map[string]map[string]float64
+	// Learned runs every policy in the world that it believes instead of the true
+	// one, but for those of which Spec.Truth is set.
+	Learned bool
 	// ProgramLimit bounds one decision of a program.
 	ProgramLimit time.Duration
 	// Parallel runs f(0) ... f(n-1), perhaps at the same time; nil runs them in
@@ -43,11 +46,11 @@ type Setting struct {
 	// any goroutine.
 	Hook func(spec Spec, seed uint64, c *sim.Config)
 
-	beliefs map[beliefKey]*jobs.Speeds // of the last Run
+	beliefs map[beliefKey]*jobs.Speeds // made so far
 }
 
-// Model is what a policy believed in the last Run; nil before, and where it
-// believed no model.
+// Model is what a policy believed in a Run before; nil where it believed no
+// model.
 func (s *Setting) Model(spec Spec, seed uint64) interference.Model {
 	if b := s.beliefs[s.key(spec, seed)]; b != nil {
 		return b.Model()
@@ -80,7 +83,7 @@ func (s *Setting) Run(ctx context.Context) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.beliefs, err = s.believe(ctx); err != nil {
+	if err := s.believe(ctx); err != nil {
 		return nil, err
 	}
 	out := make([]Outcome, len(s.Specs)*len(s.Seeds))
@@ -92,7 +95,11 @@ func (s *Setting) Run(ctx context.Context) ([]Outcome, error) {
 			return
 		}
 		speeds := s.beliefs[s.key(spec, seed)].Fork()
-		out[i].Result, out[i].Err = s.run(ctx, spec, seed, jobsOf[seed], speeds, s.World.Truth())
+		truth := s.World.Truth()
+		if s.Learned && !spec.Truth {
+			truth = newLearned(speeds.Fork())
+		}
+		out[i].Result, out[i].Err = s.run(ctx, spec, seed, jobsOf[seed], speeds, truth)
 		if s.Done != nil {
 			s.Done(spec, seed)
 		}
@@ -196,8 +203,9 @@ func (s *Setting) key(spec Spec, seed uint64) beliefKey {
 	return k
 }
 
-// believe makes what the policies believe: one model for each kind and seed.
-func (s *Setting) believe(ctx context.Context) (map[beliefKey]*jobs.Speeds, error) {
+// believe makes what the policies believe and no Run before needed: one model
+// for each kind and seed.
+func (s *Setting) believe(ctx context.Context) error {
 	type fit struct {
 		kind string
 		seed uint64
@@ -207,9 +215,10 @@ func (s *Setting) believe(ctx context.Context) (map[beliefKey]*jobs.Speeds, erro
 	for _, spec := range s.Specs {
 		for _, seed := range s.Seeds {
 			k := s.key(spec, seed)
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
+			if s.beliefs[k] != nil || slices.Contains(keys, k) {
+				continue
 			}
+			keys = append(keys, k)
 			if f := (fit{k.kind, k.seed}); k.kind != "" && !slices.Contains(fits, f) {
 				fits = append(fits, f)
 			}
@@ -225,15 +234,17 @@ func (s *Setting) believe(ctx context.Context) (map[beliefKey]*jobs.Speeds, erro
 		}
 	})
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return err
 	}
-	out := map[beliefKey]*jobs.Speeds{}
+	if s.beliefs == nil {
+		s.beliefs = map[beliefKey]*jobs.Speeds{}
+	}
 	for _, k := range keys {
 		m := s.World.Table
 		if k.kind != "" {
 			m = models[slices.Index(fits, fit{k.kind, k.seed})]
 		}
-		out[k] = jobs.NewSpeeds(m, s.World.options(k.pessimism))
+		s.beliefs[k] = jobs.NewSpeeds(m, s.World.options(k.pessimism))
 	}
-	return out, nil
+	return nil
 }
