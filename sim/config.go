@@ -21,10 +21,11 @@ type Job struct {
 type Truth interface {
 	// Rates gives the progress of the touched tasks, all of which run in s: at
 	// least 0 and finite, 0 for a task that stands still. It may give more tasks
-	// than asked for, where a change reaches further (a shared link). touched
-	// belongs to the caller; the map is read before the next call, so that it
-	// may be the same one each time. NaN ends the run: no task can be where that
-	// one is. A Truth with a method Err() error says there why.
+	// than asked for, where a change reaches further (a shared link); touched may
+	// be empty, where the last tasks of a node ended. It belongs to the caller;
+	// the map is read before the next call, so that it may be the same one each
+	// time. NaN ends the run: no task can be where that one is. A Truth with a
+	// method Err() error says there why.
 	Rates(s *cluster.Snapshot, touched []cluster.TaskID) map[cluster.TaskID]float64
 }
 

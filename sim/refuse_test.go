@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -109,12 +110,21 @@ func TestBadTruthsAreErrors(t *testing.T) {
 		`gives no progress of task "a/0" of job "a" on node "v100-0"`: {},
 		`gives task "a/0" of job "a" the progress -1`:                 {"a/0": -1},
 	} {
-		_, err := sim.Run(sim.Config{Nodes: gpus(1, 1), Jobs: []sim.Job{single("a", "w", 0, 1)}, Truth: wrong{rates}, Policy: &least{}})
-		if err == nil || !strings.Contains(err.Error(), wanted) {
+		_, err := sim.Run(sim.Config{Nodes: gpus(1, 1), Jobs: []sim.Job{single("a", "w", 0, 1)}, Truth: wrong{rates}, Policy: &least{}, Name: "p"})
+		if err == nil || !strings.Contains(err.Error(), wanted) || !strings.HasPrefix(err.Error(), "with policy p at 0s: truth (sim_test.wrong)") {
 			t.Errorf("%v, want %q", err, wanted)
 		}
 	}
+	never := wrong{map[cluster.TaskID]float64{"a/0": math.NaN()}}
+	_, err := sim.Run(sim.Config{Nodes: gpus(1, 1), Jobs: []sim.Job{single("a", "w", 0, 1)}, Truth: explained{never}, Policy: &least{}})
+	if !errors.Is(err, errFailing) {
+		t.Errorf("%v, want also what the truth says of it", err)
+	}
 }
+
+type explained struct{ wrong }
+
+func (explained) Err() error { return errFailing }
 
 type failing struct{}
 

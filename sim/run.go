@@ -403,7 +403,10 @@ func (r *run) step() error {
 			return err
 		}
 	}
-	return r.setRates()
+	if err := r.setRates(); err != nil {
+		return fmt.Errorf("with policy %s at %s: %w", r.name, r.now, err)
+	}
+	return nil
 }
 
 func (r *run) enqueue(j *job) {
