@@ -48,7 +48,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		fmt.Fprintf(errs, "cotenant: %s\nSee `%s --help`.\n", strings.TrimSpace(err.Error()), cmd.CommandPath())
 		return exitWrongUse
 	case ctx.Err() != nil:
-		fmt.Fprintf(errs, "cotenant: interrupted; %s\n", strings.TrimPrefix(err.Error(), "interrupted; "))
+		const said = "interrupted; "
+		text := err.Error()
+		fmt.Fprintf(errs, "cotenant: %s%s\n", said, text[strings.LastIndex(said+text, said):])
 		return exitFailed
 	}
 	fmt.Fprintf(errs, "cotenant: %s\n", err)
@@ -105,7 +107,7 @@ func markBegin(c *cobra.Command, begun *bool) {
 	if f := c.RunE; f != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			*begun = true
-			return f(cmd, args)
+			return interruptible(cmd, args, f)
 		}
 	}
 	for _, child := range c.Commands() {

@@ -339,26 +339,6 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 	return r, nil
 }
 
-// patience is how long work may take to notice that it is interrupted.
-const patience = 3 * time.Second
-
-// await runs f and gives up on it when ctx is done: f should notice by itself,
-// and is left behind where it does not.
-func await[T any](ctx context.Context, f func() T) (result T, err error) {
-	done := make(chan T, 1)
-	go func() { done <- f() }()
-	select {
-	case result = <-done:
-		return result, nil
-	case <-ctx.Done():
-		select {
-		case <-done:
-		case <-time.After(patience):
-		}
-		return result, ctx.Err()
-	}
-}
-
 // decide runs the policy, and gives up on it when ctx is done.
 func decide(ctx context.Context, policy place.Policy, req place.Request, limit time.Duration) (place.Decision, float64, error) {
 	type result struct {

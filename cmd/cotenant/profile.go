@@ -69,6 +69,7 @@ docs/profile.md explains how to write another one.`,
 	fl.StringVar(&f.describe, "describe", "", "also write a JSON file that describes this machine and its programs")
 	fl.Int64Var(&f.seed, "seed", 1, "seed of the order and of every choice")
 	outputFlag(cmd, &f.output)
+	cmd.Annotations = map[string]string{endsItself: "yes"}
 	cmd.AddCommand(driveCommand())
 	return cmd
 }

@@ -36,6 +36,9 @@ func newProgress(out io.Writer, what string, total int) *progress {
 }
 
 func isTerminal(w io.Writer) bool {
+	if g, ok := w.(*gate); ok {
+		w = g.w
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

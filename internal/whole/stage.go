@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -58,6 +59,7 @@ func Stage(path string, write func(io.Writer) error) (*Staged, error) {
 		return nil, Explain(path, err)
 	}
 	s.temp = f.Name()
+	atWork.Store(s.temp, true)
 	err = buffered(f, write)
 	if mode != 0 {
 		_ = f.Chmod(mode) // not every file system has permissions
@@ -88,6 +90,7 @@ func Commit(files ...*Staged) error {
 			}
 			return Explain(s.path, err)
 		}
+		atWork.Delete(s.temp)
 		s.temp = ""
 	}
 	return nil
@@ -97,6 +100,7 @@ func Commit(files ...*Staged) error {
 func (s *Staged) Discard() {
 	if s != nil && s.temp != "" {
 		_ = os.Remove(s.temp) // what failed before says more
+		atWork.Delete(s.temp)
 		s.temp = ""
 	}
 }
@@ -160,7 +164,20 @@ func Folder(path string) (dir string, remove func(), err error) {
 	if err != nil {
 		return "", nil, Explain(path, err)
 	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil
+	atWork.Store(dir, true)
+	return dir, func() { _ = os.RemoveAll(dir); atWork.Delete(dir) }, nil
+}
+
+// atWork has the names of what this process keeps beside files now.
+var atWork sync.Map
+
+// Abandon removes all of it, for a process that ends in the midst of writing:
+// what is not in its place by now never will be.
+func Abandon() {
+	atWork.Range(func(name, _ any) bool {
+		_ = os.RemoveAll(name.(string)) // whatever stays is swept away later
+		return true
+	})
 }
 
 // unused tries names beside path until one is not taken.
