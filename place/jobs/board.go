@@ -43,6 +43,7 @@ type Board struct {
 	freeTasks []int32
 	gangs     []gang
 	freeGangs []int32
+	few       []int32 // memory for the tasks of gangs, one each to begin with
 	byName    map[string]int32
 	met       []met   // of each Running
 	running   []int32 // task of each Running
@@ -92,6 +93,7 @@ type task struct {
 	site     int32 // -1 where it is not placed
 	home     int32 // the site where it ran at Reset; -1 for pending
 	on       []int // indices of the devices used, of its node
+	homeOn   []int // those at home
 	wants    int32 // devices
 	kind     int32 // of rules
 	run      int32 // position in Running; -1 for pending
@@ -312,6 +314,12 @@ func (b *Board) layout(nodes []cluster.Node) {
 	}
 	slices.Sort(b.usable)
 	slices.Sort(b.dims)
+	room := make([]int32, 0, b.slotsFree)
+	for i := range b.sites[:b.host] {
+		slots := int(b.devices[i].slots)
+		b.sites[i].tenants = room[:0:slots]
+		room = room[slots:slots]
+	}
 	for len(b.numbers) < most {
 		b.numbers = append(b.numbers, len(b.numbers))
 	}
@@ -327,8 +335,5 @@ func deviceClass(n *cluster.Node, d int) string {
 func (b *Board) addSite(node, device int, class string) {
 	empty := b.speeds.Empty(class)
 	s := site{node: int32(node), device: int32(device), class: b.speeds.class[class], config: empty}
-	if n := len(b.sites); n < cap(b.sites) {
-		s.tenants = b.sites[:n+1][n].tenants[:0] // of the last layout: its memory serves again
-	}
 	b.sites = append(b.sites, s)
 }

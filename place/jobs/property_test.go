@@ -294,12 +294,23 @@ func naive(b *Board) float64 {
 	sum := 0.0
 	for g, tasks := range gangs {
 		worst, alone, nodes := math.Inf(1), math.Inf(1), map[int32]bool{}
+		pairs, across := 0.0, 0.0
 		for _, t := range tasks {
 			nodes[b.sites[b.tasks[t].site].node] = true
+			for _, o := range tasks {
+				if b.tasks[t].ps && !b.tasks[o].ps {
+					pairs++
+					if b.sites[b.tasks[t].site].node != b.sites[b.tasks[o].site].node {
+						across++
+					}
+				}
+			}
 		}
-		span := cluster.SpanNode
-		if len(nodes) > 1 {
-			span = cluster.SpanApart
+		remote := 0.0 // share of the traffic that crosses nodes
+		if pairs > 0 {
+			remote = across / pairs
+		} else if len(nodes) > 1 {
+			remote = 1
 		}
 		for _, t := range tasks {
 			x := &b.tasks[t]
@@ -319,10 +330,14 @@ func naive(b *Board) float64 {
 			}
 			worst = min(worst, performance)
 			if !x.ps {
-				p, known := rates{}.Progress(b.ClassName(int(x.site)), w, int(b.gangs[g].workers), span, b.usable)
-				if !known { // then it is known nowhere in the cluster
-					p = 1
+				progress := func(span cluster.Span) float64 {
+					p, known := rates{}.Progress(b.ClassName(int(x.site)), w, int(b.gangs[g].workers), span, b.usable)
+					if !known { // then it is known nowhere in the cluster
+						return 1
+					}
+					return p
 				}
+				p := 1 / ((1-remote)/progress(cluster.SpanNode) + remote/progress(cluster.SpanApart))
 				alone = min(alone, p)
 			}
 		}

@@ -252,7 +252,7 @@ func (b *Board) moves(d *place.Decision) {
 	}
 	for _, i := range b.running {
 		t := &b.tasks[i]
-		if t.site < 0 || t.site == t.home {
+		if t.site < 0 || t.site == t.home && sameDevices(t.on, t.homeOn) {
 			continue
 		}
 		d.Move = append(d.Move, place.Move{Task: t.id, To: b.nodes[b.sites[t.site].node].Name, Devices: t.on})

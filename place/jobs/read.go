@@ -50,6 +50,10 @@ func (b *Board) begin() {
 	b.gangs, b.freeGangs, b.placed = b.gangs[:0], b.freeGangs[:0], b.placed[:0]
 	clear(b.byName)
 	b.met, b.running, b.waiting = b.met[:0], b.running[:0], b.waiting[:0]
+	if n := len(b.req.View.Running()); n > cap(b.tasks) {
+		b.tasks, b.gangs = make([]task, 0, n), make([]gang, 0, n)
+		b.byName = make(map[string]int32, n)
+	}
 	b.layout(b.req.View.Nodes())
 	b.state = make([]nodeState, len(b.nodes))
 	flat := make([]int64, len(b.nodes)*len(b.dims))
@@ -127,7 +131,7 @@ func (b *Board) enter(i int, r *cluster.Running) {
 	b.tasks[t].run, b.tasks[t].movable = int32(i), r.Movable
 	node, _ := b.req.View.NodeIndex(r.Node)
 	s := b.host + node
-	b.tasks[t].wants, b.tasks[t].on = int32(len(r.On)), r.On
+	b.tasks[t].wants, b.tasks[t].on, b.tasks[t].homeOn = int32(len(r.On)), r.On, r.On
 	if len(r.On) > 0 && b.atDevices() {
 		s = int(b.firstDevice[node]) + r.On[0]
 	}
@@ -204,7 +208,12 @@ func (b *Board) newGang(name string) int32 {
 		b.placed[g] = 0
 		return g
 	}
-	b.gangs = append(b.gangs, gang{name: name, kind: -1})
+	if len(b.few) == cap(b.few) {
+		b.few = make([]int32, 0, 1024)
+	}
+	n := len(b.few)
+	b.few = b.few[:n+1]
+	b.gangs = append(b.gangs, gang{name: name, kind: -1, tasks: b.few[n : n : n+1]})
 	b.placed = append(b.placed, 0)
 	return int32(len(b.gangs) - 1)
 }

@@ -84,8 +84,8 @@ func (b *Board) placing(t, from, to int32) {
 	}
 }
 
-// chooseDevices takes the site's device, or the node's emptiest ones, the
-// first of equals.
+// chooseDevices takes the site's device, or those where the task ran if they
+// are free, or the node's emptiest, the first of equals.
 func (b *Board) chooseDevices(t, s int32) []int {
 	wants := int(b.tasks[t].wants)
 	if wants == 0 {
@@ -96,6 +96,9 @@ func (b *Board) chooseDevices(t, s int32) []int {
 	}
 	lo, hi := b.firstDevice[b.sites[s].node], b.firstDevice[b.sites[s].node+1]
 	devices := b.devices[lo:hi]
+	if x := &b.tasks[t]; s == x.home && !slices.ContainsFunc(x.homeOn, func(d int) bool { return devices[d].used >= devices[d].slots }) {
+		return x.homeOn
+	}
 	var chosen []int
 	for range wants {
 		best := -1
@@ -231,32 +234,78 @@ func (b *Board) pace(k *gang) (alone, worst float64) {
 		return k.alone[2*b.sites[t.site].class], b.performance(t)
 	}
 	worst = math.Inf(1)
-	node, apart := int32(-1), int32(0)
+	placed := false
 	for _, i := range k.tasks {
-		t := &b.tasks[i]
-		if t.site < 0 {
-			continue
+		if t := &b.tasks[i]; t.site >= 0 {
+			placed = true
+			worst = min(worst, b.performance(t))
 		}
-		if n := b.sites[t.site].node; node < 0 {
-			node = n
-		} else if n != node {
-			apart = 1
-		}
-		worst = min(worst, b.performance(t))
 	}
-	if node < 0 {
+	if !placed {
 		return 0, 0
 	}
 	alone = math.Inf(1)
+	remote := b.remote(k)
 	for _, i := range k.tasks {
 		if t := &b.tasks[i]; t.site >= 0 && !t.ps {
-			alone = min(alone, k.alone[2*b.sites[t.site].class+apart])
+			at := 2 * b.sites[t.site].class
+			alone = min(alone, between(k.alone[at], k.alone[at+1], remote))
 		}
 	}
 	if math.IsInf(alone, 1) {
 		alone = 1 // parameter servers alone: their workers are still to come
 	}
 	return alone, worst
+}
+
+// remote is the share of a gang's traffic that crosses nodes: of the pairs of
+// a worker and a parameter server that are placed, those on different nodes.
+// Workers without parameter servers talk to all others: 1 where they are not
+// all on one node.
+func (b *Board) remote(k *gang) float64 {
+	pairs, across, first, split := 0, 0, int32(-1), false
+	for _, i := range k.tasks {
+		t := &b.tasks[i]
+		if t.site < 0 {
+			continue
+		}
+		node := b.sites[t.site].node
+		if first < 0 {
+			first = node
+		}
+		split = split || node != first
+		if !t.ps {
+			continue
+		}
+		for _, j := range k.tasks {
+			if w := &b.tasks[j]; w.site >= 0 && !w.ps {
+				pairs++
+				if b.sites[w.site].node != node {
+					across++
+				}
+			}
+		}
+	}
+	switch {
+	case pairs > 0:
+		return float64(across) / float64(pairs)
+	case split:
+		return 1
+	}
+	return 0
+}
+
+// between is the progress of a gang of whose traffic a share is remote, given
+// that with none and with all of it: what an iteration takes longer grows with
+// the share.
+func between(local, apart, share float64) float64 {
+	switch {
+	case share == 0 || local == apart || local <= 0 || apart <= 0:
+		return local
+	case share == 1:
+		return apart
+	}
+	return 1 / (1/local + share*(1/apart-1/local))
 }
 
 // performance is that of a task where it is placed. A gang that has a node for
