@@ -7,7 +7,7 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	return group("plan", "Plan where tasks go", planServicesCommand())
+	return group("plan", "Plan where tasks go", planServicesCommand(), planJobsCommand())
 }
 
 // planFlags are the flags of `plan services`, as given.

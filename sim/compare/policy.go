@@ -126,12 +126,53 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
+// Pessimism is how many standard deviations predictions are lowered for the
+// policy.
+func (s Spec) Pessimism() float64 { return s.Values[pessimism] }
+
 // Params lists what can be tuned of a policy in a world.
 func (s Spec) Params(w *World, migrate bool) ([]jobs.Param, error) {
 	if s.Truth && w.Table == nil {
 		return oracleParams(s.Name)
 	}
 	return constructors()[s.Name].params(s.Name, w.Classes(), migrate)
+}
+
+// PolicyOptions of Spec.New.
+type PolicyOptions struct {
+	// Values of parameters beneath those given by hand.
+	Values map[string]float64
+	// Migrate is what a move costs; 0 proposes none.
+	Migrate time.Duration
+	Explain bool
+	// Limit bounds one decision of a program; 0 is its default.
+	Limit time.Duration
+}
+
+// New makes the policy. speeds are what it believes (World.Speeds), its own
+// alone. A program is ended by ctx and by the function that is returned.
+func (s Spec) New(ctx context.Context, w *World, speeds *jobs.Speeds, o PolicyOptions) (place.Policy, func(), error) {
+	values := map[string]float64{}
+	maps.Copy(values, o.Values)
+	maps.Copy(values, s.Values)
+	delete(values, pessimism)
+	m := making{spec: s, values: values, speeds: speeds, migrate: o.Migrate, explain: o.Explain, ctx: ctx, limit: o.Limit}
+	c, ok := constructors()[s.Name]
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: no such policy", s.Text)
+	}
+	build := c.make
+	if s.Truth && w.Table == nil {
+		build = func(o making) (place.Policy, error) { return newOracle(o, w.truth()) }
+	}
+	p, err := build(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, ok := p.(interface{ Close() error }); ok {
+		return p, func() { _ = c.Close() }, nil
+	}
+	return p, func() {}, nil
 }
 
 // kind of the model that the policy believes, given that of the run.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -142,27 +141,12 @@ func (s *Setting) run(ctx context.Context, spec Spec, seed uint64, list []sim.Jo
 
 // policy makes the policy of a spec.
 func (s *Setting) policy(ctx context.Context, spec Spec, speeds *jobs.Speeds) (place.Policy, func(), error) {
-	values := map[string]float64{}
-	maps.Copy(values, s.Tuned[spec.Text])
-	maps.Copy(values, spec.Values)
-	delete(values, pessimism)
-	o := making{spec: spec, values: values, speeds: speeds, ctx: ctx, limit: s.ProgramLimit}
+	o := PolicyOptions{Values: s.Tuned[spec.Text], Limit: s.ProgramLimit}
 	if s.Options.Migrate.On {
 		// 0 would propose no moves.
-		o.migrate = max(s.Options.Migrate.Cost, time.Nanosecond)
+		o.Migrate = max(s.Options.Migrate.Cost, time.Nanosecond)
 	}
-	make := constructors()[spec.Name].make
-	if spec.Truth && s.World.Table == nil {
-		make = func(o making) (place.Policy, error) { return newOracle(o, s.World.truth()) }
-	}
-	p, err := make(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c, ok := p.(interface{ Close() error }); ok {
-		return p, func() { _ = c.Close() }, nil
-	}
-	return p, func() {}, nil
+	return spec.New(ctx, s.World, speeds, o)
 }
 
 // Check makes every policy once, so that errors in their parameters are found

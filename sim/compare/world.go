@@ -76,6 +76,31 @@ func Measured(samples []history.Sample, nodes []cluster.Node, share int) (*World
 	return w, nil
 }
 
+// Known is a world without a truth: a cluster, and what samples tell about
+// jobs on it. Tasks that slow each other share a device where the samples are
+// of devices, and a node otherwise.
+func Known(samples []history.Sample, nodes []cluster.Node, declared []cluster.Workload) (*World, error) {
+	w := &World{Nodes: nodes, Declared: declared, Scope: history.ScopeNode}
+	for _, s := range samples {
+		if s.Scope == history.ScopeDevice && !s.Colocation.Alone() {
+			w.Scope = history.ScopeDevice
+		}
+	}
+	fit, misfits := history.SplitMisfits(samples)
+	w.Alone, w.Misfits = history.NewAloneRates(fit), misfits
+	w.Samples = slices.DeleteFunc(fit, func(s history.Sample) bool { return s.Workers > 1 || s.Metric != history.Rate })
+	var err error
+	w.Table, err = interference.Fit(interference.KindTable, w.Samples, interference.Options{Metrics: rateOnly})
+	return w, err
+}
+
+// Speeds are what a policy believes whose model is m; nil believes in no
+// interference. Values that were predicted are lowered by pessimism standard
+// deviations.
+func (w *World) Speeds(m interference.Model, pessimism float64) *jobs.Speeds {
+	return jobs.NewSpeeds(m, w.options(pessimism))
+}
+
 var rateOnly = []history.Metric{history.Rate}
 
 // deviceClasses lists the classes of the nodes' devices, sorted.
