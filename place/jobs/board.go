@@ -37,6 +37,7 @@ type Board struct {
 	kinds       map[string]int32
 	kindCount   int32
 	key         []byte
+	requests    []cluster.Resources // by workload number
 
 	// Who runs and who waits.
 	tasks     []task
@@ -45,10 +46,11 @@ type Board struct {
 	freeGangs []int32
 	few       []int32 // memory for the tasks of gangs, one each to begin with
 	byName    map[string]int32
-	met       []met   // of each Running
-	running   []int32 // task of each Running
-	waiting   []waits // of each Pending
-	placed    []int32 // by gang: how many of its pending tasks have a site
+	last      []cluster.Running // of the last view
+	met       []met             // of each Running
+	running   []int32           // task of each Running
+	waiting   []waits           // of each Pending
+	placed    []int32           // by gang: how many of its pending tasks have a site
 	why       []Refusal
 	words     []string // by Pending: why in full, where Explain asks for it
 	tainted   bool     // some node has taints
@@ -142,10 +144,7 @@ type met struct {
 	requests              cluster.Resources
 }
 
-type aloneKey struct {
-	workload string
-	workers  int32
-}
+type aloneKey struct{ workload, workers int32 }
 
 // NewBoard is a board for a policy that believes s.
 func NewBoard(s *Speeds) *Board {
@@ -280,6 +279,7 @@ func (b *Board) layout(nodes []cluster.Node) {
 	b.firstDevice = b.firstDevice[:0]
 	b.usable, b.dims, b.tainted, b.slotsFree = nil, nil, false, 0
 	clear(b.alone)
+	b.requests = b.requests[:0]
 	names := map[string]bool{}
 	most := 0
 	for i := range nodes {

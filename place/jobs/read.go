@@ -54,6 +54,7 @@ func (b *Board) begin() {
 		b.tasks, b.gangs = make([]task, 0, n), make([]gang, 0, n)
 		b.byName = make(map[string]int32, n)
 	}
+	b.last = nil
 	b.layout(b.req.View.Nodes())
 	b.state = make([]nodeState, len(b.nodes))
 	flat := make([]int64, len(b.nodes)*len(b.dims))
@@ -77,8 +78,13 @@ func (b *Board) begin() {
 // it is not, all tasks are read again: who came first on a site must not
 // depend on what the board saw before.
 func (b *Board) follow(now []cluster.Running) {
+	last := b.last
+	b.last = now
 	kept := 0
-	for i := range b.met {
+	if len(last) > 0 && len(last) <= len(now) && &last[0] == &now[0] {
+		kept = len(last) // the same memory: snapshots do not change
+	}
+	for i := kept; i < len(b.met); i++ {
 		if kept < len(now) && b.met[i].is(&now[kept]) {
 			if kept < i {
 				b.met[kept], b.running[kept] = b.met[i], b.running[i]
@@ -225,9 +231,7 @@ func (b *Board) newTask(from *cluster.Task, g int32) int32 {
 	}
 	requests := from.Requests
 	if requests == nil {
-		if w, ok := b.req.View.Workload(from.Workload); ok {
-			requests = w.Requests
-		}
+		requests = b.requestsOf(t.workload)
 	}
 	if len(requests) > 0 {
 		t.need = make([]int64, len(b.dims))
@@ -252,6 +256,15 @@ func (b *Board) newTask(from *cluster.Task, g int32) int32 {
 	return at
 }
 
+// requestsOf is what a workload requests, looked up once for each layout.
+func (b *Board) requestsOf(w int32) cluster.Resources {
+	for int(w) >= len(b.requests) {
+		d, _ := b.req.View.Workload(b.speeds.workloads[len(b.requests)])
+		b.requests = append(b.requests, d.Requests)
+	}
+	return b.requests[w]
+}
+
 // aloneOf is the gang's progress with nothing beside it by class and span.
 func (b *Board) aloneOf(k *gang) []float64 {
 	first := k.tasks[0]
@@ -261,7 +274,7 @@ func (b *Board) aloneOf(k *gang) []float64 {
 			break
 		}
 	}
-	key := aloneKey{b.speeds.workloads[b.tasks[first].workload], k.workers}
+	key := aloneKey{b.tasks[first].workload, k.workers}
 	if a, ok := b.alone[key]; ok && len(a) == 2*len(b.speeds.classes) {
 		return a
 	}
@@ -284,7 +297,7 @@ func (s *Speeds) alone(key aloneKey, usable []string) []float64 {
 	if s.options.Alone != nil {
 		for c, class := range s.classes {
 			for apart, span := range []cluster.Span{cluster.SpanNode, cluster.SpanApart} {
-				if p, ok := s.options.Alone.Progress(class, key.workload, int(key.workers), span, usable); ok {
+				if p, ok := s.options.Alone.Progress(class, s.workloads[key.workload], int(key.workers), span, usable); ok {
 					out[2*c+apart] = p
 					known = true
 				}
