@@ -71,7 +71,7 @@ func best(candidates num.Matrix, feature int, sign float32, wait bool) int {
 
 // rollout plays an episode with a policy that explores and notes what came of
 // it.
-func (t *Trainer) rollout(worker int, world *World, seed uint64) (*rl.Trajectory, error) {
+func (t *Trainer) rollout(worker int, world *World, seed, take uint64) (*rl.Trajectory, error) {
 	e, err := world.Draw(seed)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func (t *Trainer) rollout(worker int, world *World, seed uint64) (*rl.Trajectory
 	o := t.Config
 	into := rl.NewTrajectory(rl.Discount(math.Exp(-1 / o.Horizon.Hours())))
 	x := &explorer{
-		sampler: &rl.Sampler{Net: t.learner.Net, Rand: num.Rand(seed, 3), Epsilon: o.Explore.At(t.learner.Updates())},
-		into:    into, rand: num.Rand(seed, 4), share: o.Noted, aware: !o.Unaware,
+		sampler: &rl.Sampler{Net: t.learner.Net, Rand: num.Rand(seed, 3, take), Epsilon: o.Explore.At(t.learner.Updates())},
+		into:    into, rand: num.Rand(seed, 4, take), share: o.Noted, aware: !o.Unaware,
 	}
 	policy := place_harmony.New(t.learner.Net, t.speeds(worker, world), place_harmony.Options{Picker: x, MaxWait: o.MaxWait})
 	c := t.simulation(worker, world, e, policy)

@@ -17,8 +17,10 @@ import (
 type Config struct {
 	Worlds []World
 	Seed   uint64
-	// Updates in all (300), Episodes in each (8), on Workers goroutines (2).
-	Updates, Episodes, Workers int
+	// Updates in all (300), Episodes in each (32), on Workers goroutines (2).
+	// Takes is how many of them play the same scene (8): what they all meet is
+	// luck, and is taken from what each is credited with.
+	Updates, Episodes, Takes, Workers int
 	// Warm is how many of the updates imitate greedy-wait first (0: the prior of
 	// the network does already what it does).
 	Warm int
@@ -48,7 +50,8 @@ func (c *Config) defaults() {
 		}
 	}
 	set(&c.Updates, 300)
-	set(&c.Episodes, 8)
+	set(&c.Episodes, 32)
+	set(&c.Takes, 8)
 	set(&c.Workers, 2)
 	set(&c.Every, 10)
 	set(&c.Validation, 8)
@@ -137,13 +140,22 @@ func (t *Trainer) Done() bool { return t.learner.Updates() >= t.Config.Updates }
 // Step rolls out episodes and updates the network once.
 func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	c := t.Config
-	seeds := make([]uint64, c.Episodes)
 	rng := t.learner.Rand(1)
-	for i := range seeds {
-		seeds[i] = rng.Uint64()>>1 | 1<<40 // apart from the small ones, which are for validation and tests
+	scenes := make([]uint64, max(1, c.Episodes/c.Takes))
+	for i := range scenes {
+		scenes[i] = rng.Uint64()>>1 | 1<<40 // apart from the small ones, which are for validation and tests
 	}
-	trajectories, err := rl.Rollouts(ctx, c.Workers, seeds, func(worker int, seed uint64) (*rl.Trajectory, error) {
-		return t.rollout(worker, &t.Config.Worlds[seed%uint64(len(c.Worlds))], seed)
+	takes := make([]uint64, len(scenes)*c.Takes)
+	for i := range takes {
+		takes[i] = uint64(i)
+	}
+	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(worker int, take uint64) (*rl.Trajectory, error) {
+		scene := scenes[take/uint64(c.Takes)]
+		j, err := t.rollout(worker, &t.Config.Worlds[scene%uint64(len(c.Worlds))], scene, take)
+		if j != nil {
+			j.Group = take/uint64(c.Takes) + 1
+		}
+		return j, err
 	})
 	if err != nil {
 		return rl.Stats{}, err
