@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,6 +141,14 @@ func (f *fitFlags) check() ([]int, error) {
 		if o.path == "" {
 			continue
 		}
+		switch {
+		case sameFile(o.path, f.source.samples):
+			err = errors.Join(err, wrongUse("--%s %s: that is the file of --samples, which would be lost; name another", o.flag, o.path))
+			continue
+		case o.flag == "onnx" && f.out != "" && (sameFile(o.path, f.out) || sameFile(o.path+".json", f.out)):
+			err = errors.Join(err, wrongUse("--out %s and --onnx %s, with its notes in %s.json, are the same file; name two", f.out, o.path, o.path))
+			continue
+		}
 		if bad := whole.Probe(o.path); bad != nil {
 			err = errors.Join(err, wrongUse("--%s: %v", o.flag, bad))
 		}
@@ -152,6 +162,17 @@ func (f *fitFlags) check() ([]int, error) {
 		sizes = append(sizes, n)
 	}
 	return sizes, err
+}
+
+// sameFile reports whether two names, the second perhaps empty, are of one
+// file, which need not be there.
+func sameFile(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	first, err := os.Stat(a)
+	second, bad := os.Stat(b)
+	return filepath.Clean(a) == filepath.Clean(b) || err == nil && bad == nil && os.SameFile(first, second)
 }
 
 // kept is the kind that --out and --onnx write.

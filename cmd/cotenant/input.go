@@ -18,7 +18,7 @@ import (
 // a device or a gzip bomb, than a file is large.
 const (
 	maxInput = 512 << 20
-	maxText  = 64 << 20
+	maxText  = 16 << 20
 )
 
 // inputs reads the files that flags name and remembers their hashes for the
@@ -105,6 +105,9 @@ func (in *inputs) text(flag, path string) ([]byte, error) {
 			}
 			return nil, fmt.Errorf("--%s: %s: damaged gzip: %w; fetch the file again", flag, path, err)
 		}
+	}
+	if len(data) > maxText {
+		return nil, fmt.Errorf("--%s: %s: %w, %d MiB; name a smaller file", flag, path, errTooLarge, maxText>>20)
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }

@@ -27,8 +27,15 @@ func TestInputsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var in inputs
-	if _, err := in.text("constraints", path); err == nil || !strings.Contains(err.Error(), "unpacked, more than the most that is read, 64 MiB") {
+	if _, err := in.text("constraints", path); err == nil || !strings.Contains(err.Error(), "unpacked, more than the most that is read, 16 MiB") {
 		t.Errorf("a gzip bomb: %v", err)
+	}
+	path = filepath.Join(dir, "rules.yaml")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("a"), maxText+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.text("constraints", path); err == nil || !strings.Contains(err.Error(), "more than the most that is read, 16 MiB") {
+		t.Errorf("a text larger than any that is written by hand: %v", err)
 	}
 	if _, err := in.read("batch", dir); err == nil || !strings.Contains(err.Error(), "is a folder") {
 		t.Errorf("a folder: %v", err)

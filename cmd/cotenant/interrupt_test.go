@@ -10,6 +10,33 @@ import (
 	"time"
 )
 
+// TestFitKeepsItsInput wants no flag to write over the measurements, nor two to
+// write one file.
+func TestFitKeepsItsInput(t *testing.T) {
+	dir := t.TempDir()
+	samples, out := filepath.Join(dir, "s.jsonl"), filepath.Join(dir, "m")
+	text, err := os.ReadFile("testdata/samples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(samples, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"would be lost": {"--out", filepath.Join(dir, ".", "s.jsonl")},
+		"name two":      {"--out", out, "--onnx", out},
+		"same file":     {"--out", out + ".json", "--onnx", out},
+	} {
+		_, stderr, code := cotenant(t, append([]string{"fit", "--samples", samples, "--model", "linear"}, args...)...)
+		if code != exitWrongUse || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, stderr %q; want %q", args, code, stderr, want)
+		}
+	}
+	if left, err := os.ReadFile(samples); err != nil || !bytes.Equal(left, text) {
+		t.Errorf("the samples changed: %v", err)
+	}
+}
+
 // TestCtrlC wants every verb that works for long to end at once, with exit
 // code 1, one line that says so, and no file behind it.
 func TestCtrlC(t *testing.T) {
