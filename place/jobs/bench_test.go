@@ -104,7 +104,11 @@ func cpu(b *testing.B, run func()) {
 
 func benchmarkPolicy(b *testing.B, name string, nodes, devices, queue int, full float64) {
 	b.Helper()
-	reqs := busy(b, nodes, devices, queue, full)
+	benchmarkRequests(b, name, busy(b, nodes, devices, queue, full))
+}
+
+func benchmarkRequests(b *testing.B, name string, reqs []place.Request) {
+	b.Helper()
 	p, err := New(name, Settings{Speeds: believe(history.ScopeDevice)})
 	if err != nil {
 		b.Fatal(err)
@@ -131,6 +135,13 @@ func BenchmarkPlace(b *testing.B) {
 				})
 			}
 		}
+		b.Run(name+"/4000/gang", func(b *testing.B) {
+			reqs := busy(b, 1000, 4, 1, .4)
+			for i := range reqs {
+				reqs[i].Pending = []cluster.Group{gangOf("g", 4, "w03")}
+			}
+			benchmarkRequests(b, name, reqs)
+		})
 		b.Run(name+"/4000/queue=1/full=0.7", func(b *testing.B) { benchmarkPolicy(b, name, 1000, 4, 1, .7) })
 	}
 }

@@ -7,6 +7,8 @@ type Candidate struct{ Site, Alike int32 }
 
 type seen struct{ stamp, at int32 }
 
+const lookBack = 16
+
 // Candidates lists the sites that take a task that is not placed: of sites
 // that are alike (same class, same tenants, same room) the first stands for
 // all. Sites with tenants of gangs of several tasks are like no other, since
@@ -59,7 +61,10 @@ func (b *Board) consider(t, s int32) Refusal {
 		b.seen = append(b.seen, make([]seen, len(b.speeds.configs)-len(b.seen))...)
 	}
 	if b.seen[c].stamp == b.stamp {
-		for i := int(b.seen[c].at); i >= 0; i-- {
+		// Where sites with the same tenants are not alike, they are mostly all
+		// different: a look at the last few is enough.
+		last := int(b.seen[c].at)
+		for i := last; i >= max(0, last-lookBack); i-- {
 			f := &b.found[i]
 			if b.sites[f.Site].config == c && b.alike(t, s, f.Site) {
 				f.Alike++
@@ -119,6 +124,42 @@ func (b *Board) hosts(node, g int32) bool {
 	return false
 }
 
+// nodeKey is equal for nodes that are interchangeable for gangs that have
+// nothing there yet: same class, same room, same tenants on as many sites. The
+// tenants of gangs of several tasks make a node like no other.
+func (b *Board) nodeKey(n int32) uint64 {
+	key := uint64(b.sites[b.host+int(n)].class)
+	of := func(s int32) {
+		st := &b.sites[s]
+		if b.shared(st) {
+			key += mix(^uint64(n))
+		}
+		// A sum: the order of a node's devices means nothing.
+		key += mix(uint64(st.config)<<1 | 1)
+	}
+	of(int32(b.host) + n)
+	for d := b.firstDevice[n]; d < b.firstDevice[n+1]; d++ {
+		key += mix(uint64(b.devices[d].used)<<32 | uint64(b.devices[d].slots)<<8 | 2)
+		if b.atDevices() {
+			of(d)
+		}
+	}
+	key = mix(key + uint64(b.state[n].slots)<<8)
+	for _, free := range b.state[n].free {
+		key = mix(key ^ uint64(free))
+	}
+	return key
+}
+
+// mix spreads the bits of a number (the finaliser of splitmix64; Steele, Lea,
+// Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
 // room is the free slots of all devices of a node.
 func (b *Board) room(node int32) int32 {
 	free := int32(0)
@@ -128,7 +169,7 @@ func (b *Board) room(node int32) int32 {
 	return free
 }
 
-// Gains asks the model in one call about all that would come of putting the
+// inquire asks the model in one call about all that would come of putting the
 // task on the candidates; Gain is then cheap.
 func (b *Board) inquire(t int, list []Candidate) {
 	b.inquiries = b.inquiries[:0]

@@ -74,19 +74,25 @@ func (g *Greedy) placeGang(b *Board, gang int) Refusal {
 		if why != Fits {
 			most = math.Inf(-1)
 		}
+		b.Undo(mark)
+		tried := map[uint64]bool{}
 		for n := range b.nodes {
 			if !b.mayHold(int32(n), gang) {
 				continue
 			}
-			b.Undo(mark)
+			if key := b.nodeKey(int32(n)); b.rules == nil && tried[key] {
+				continue
+			} else {
+				tried[key] = true
+			}
 			b.onlyNode = int32(n)
 			gain, no := g.all(b, gang)
 			b.onlyNode = -1
 			if no == Fits && gain > most {
 				best, most = int32(n), gain
 			}
+			b.Undo(mark)
 		}
-		b.Undo(mark)
 		b.onlyNode = best
 		_, why = g.all(b, gang)
 		b.onlyNode = -1

@@ -35,7 +35,8 @@ type Settings struct {
 	// Values of parameters by key; the rest have their defaults.
 	Values map[string]float64
 	// Migrate is what moving a task costs: the time for which its job stands
-	// still. 0 proposes no moves. Only greedy, greedy-wait and matching move.
+	// still. 0 proposes no moves. Only greedy, greedy-wait and matching move, and
+	// not in a cluster with constraints or taints.
 	Migrate time.Duration
 	// Explain asks for full reasons in words.
 	Explain bool

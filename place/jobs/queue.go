@@ -61,7 +61,7 @@ func (b *Board) offer(c Chooser, picky choosy, i int) {
 	if b.placed[w.gang] > 0 {
 		return
 	}
-	if int(w.wants) > b.slotsFree {
+	if int(w.wants) > b.slotsFree && (w.whole || b.slotsFree == 0) {
 		b.why[i] = Full
 		if b.Explain {
 			b.words[i] = fmt.Sprintf("asks for %d device slots; %d are free in all", w.wants, b.slotsFree)
