@@ -80,11 +80,11 @@ func (g *Greedy) placeGang(b *Board, gang int) Refusal {
 			if !b.mayHold(int32(n), gang) {
 				continue
 			}
-			if key := b.nodeKey(int32(n)); b.rules == nil && tried[key] {
+			key := b.nodeKey(int32(n))
+			if tried[key] && b.rules == nil {
 				continue
-			} else {
-				tried[key] = true
 			}
+			tried[key] = true
 			b.onlyNode = int32(n)
 			gain, no := g.all(b, gang)
 			b.onlyNode = -1
