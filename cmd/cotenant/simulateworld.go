@@ -69,6 +69,9 @@ func (f *worldFlags) load(in *inputs, log io.Writer, strict bool, exclude []stri
 	if err != nil {
 		return nil, fmt.Errorf("--throughputs %s: %w", f.throughputs, err)
 	}
+	if w.Unmeasured > 0 {
+		fmt.Fprintf(log, "--throughputs: %s: pairs that nobody measured: %d; taken not to fit on a device together\n", f.throughputs, w.Unmeasured)
+	}
 	return w, nil
 }
 

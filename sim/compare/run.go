@@ -12,6 +12,7 @@ import (
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/sim"
+	"github.com/cotenant/cotenant/sim/learned"
 )
 
 // Setting is what is the same for all policies of a comparison.
@@ -96,7 +97,7 @@ func (s *Setting) Run(ctx context.Context) ([]Outcome, error) {
 		speeds := s.beliefs[s.key(spec, seed)].Fork()
 		truth := s.World.Truth()
 		if s.Learned && !spec.Truth {
-			truth = newLearned(speeds.Fork())
+			truth = learned.New(speeds.Fork())
 		}
 		out[i].Result, out[i].Err = s.run(ctx, spec, seed, jobsOf[seed], speeds, truth)
 		if s.Done != nil {

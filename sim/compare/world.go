@@ -25,6 +25,9 @@ type World struct {
 	// Alone and Misfits are always known. Misfits may be nil.
 	Alone   *history.AloneRates
 	Misfits *history.Misfits
+	// Unmeasured counts pairs that nobody measured; they count as not fitting
+	// together, so that no policy has to guess what the truth does not know.
+	Unmeasured int
 	// Samples are what was measured of co-locations: a part of it is shown to
 	// those who learn.
 	Samples []history.Sample
@@ -49,6 +52,11 @@ func Measured(samples []history.Sample, nodes []cluster.Node, share int) (*World
 	if len(classes) == 0 {
 		return nil, errors.New("the nodes have no devices; jobs need some")
 	}
+	for _, class := range classes {
+		if known := history.NewAloneRates(samples).Classes(); !slices.Contains(known, class) {
+			return nil, fmt.Errorf("class %q has no rates; there are those of %v", class, known)
+		}
+	}
 	nodes = slices.Clone(nodes)
 	for i := range nodes {
 		nodes[i].Devices = slices.Clone(nodes[i].Devices)
@@ -57,7 +65,9 @@ func Measured(samples []history.Sample, nodes []cluster.Node, share int) (*World
 		}
 	}
 	here := slices.DeleteFunc(slices.Clone(samples), func(s history.Sample) bool { return !slices.Contains(classes, s.Class) })
-	truth, err := measured.New(samples, classes...)
+	gaps := unmeasured(here)
+	here = append(here, gaps...)
+	truth, err := measured.New(here, classes...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +77,43 @@ func Measured(samples []history.Sample, nodes []cluster.Node, share int) (*World
 	fit = slices.DeleteFunc(fit, func(s history.Sample) bool { return s.Workers > 1 || s.Metric != history.Rate })
 	w := &World{
 		Nodes: nodes, Scope: history.ScopeDevice, Alone: alone, Misfits: misfits, Samples: fit,
-		truth: func() sim.Truth { return truth.Fork() },
+		Unmeasured: len(gaps), truth: func() sim.Truth { return truth.Fork() },
 	}
 	if w.Table, err = interference.Fit(interference.KindTable, fit, interference.Options{Metrics: rateOnly}); err != nil {
 		return nil, err
 	}
 	w.Generate = func(l Load, seed uint64) ([]sim.Job, error) { return w.stream(l, truth, seed) }
 	return w, nil
+}
+
+// unmeasured makes a sample that says "does not fit" of each pair of single
+// workers that has none, on each class on which both have a rate alone.
+func unmeasured(samples []history.Sample) []history.Sample {
+	met := map[string]bool{}
+	for _, s := range samples {
+		if s.Scope == history.ScopeDevice && s.Workers <= 1 && s.Metric == history.Rate {
+			met[s.Class+"\x00"+s.Colocation.Key()] = true
+		}
+	}
+	alone := history.NewAloneRates(samples)
+	var gaps []history.Sample
+	for _, class := range alone.Classes() {
+		for i, a := range alone.Workloads() {
+			for _, b := range alone.Workloads()[i:] {
+				rate, _, ok := alone.Rate(class, a, 1, "")
+				_, _, other := alone.Rate(class, b, 1, "")
+				pair := cluster.Colocation{a: 1}
+				pair[b]++
+				if !ok || !other || met[class+"\x00"+pair.Key()] {
+					continue
+				}
+				gaps = append(gaps, history.Sample{
+					Class: class, Scope: history.ScopeDevice, Colocation: pair, Workload: a, Metric: history.Rate, Alone: rate,
+				})
+			}
+		}
+	}
+	return gaps
 }
 
 // Known is a world without a truth: a cluster, and what samples tell about
