@@ -20,6 +20,7 @@ var layers = []string{
 	"cluster/clustertest",
 	"internal/whole",
 	"internal/num",
+	"internal/tensors",
 	"internal/lp",
 	"history",
 	"history/sqlstore",
@@ -37,12 +38,15 @@ var layers = []string{
 	"external",
 	"balance",
 	"sim",
+	"sim/learned",
 	"sim/measured",
 	"sim/contention",
 	"sim/compare",
 	"rl",
+	"train/curves",
 	"train/tune",
 	"train/harmony",
+	"train/worlds",
 	"train/metis",
 	"profile/drive",
 	"profile",
@@ -56,8 +60,8 @@ var layers = []string{
 // core packages decide and act on nothing: a view in, a decision out. See
 // purity_test.go for what that forbids in their source.
 var core = []string{
-	"cluster", "internal/num", "internal/lp", "interference", "place", "place/jobs", "place/encode", "place/baseline", "place/bound",
-	"place/harmony", "place/metis", "balance", "sim", "sim/measured", "sim/contention",
+	"cluster", "internal/num", "internal/tensors", "internal/lp", "interference", "place", "place/jobs", "place/encode", "place/baseline", "place/bound",
+	"place/harmony", "place/metis", "balance", "sim", "sim/learned", "sim/measured", "sim/contention",
 }
 
 // coreModules are the only modules that core packages may reach, even through

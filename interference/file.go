@@ -8,12 +8,16 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/cotenant/cotenant/internal/tensors"
 )
 
-const (
-	fileFormat  = "cotenant-interference-model"
-	fileVersion = 1
-)
+// fileFormat is that of model files.
+var fileFormat = tensors.Format{
+	Name:     "cotenant-interference-model",
+	Versions: map[string]int{"format_version": 1, "encoder_version": encoderVersion},
+	What:     "a Cotenant model file", Make: "write one with `cotenant fit --out FILE`", Again: "fit again",
+}
 
 // MaxFileSize is what a model file should stay below, in bytes, so that a
 // Kubernetes ConfigMap (1 MiB with its base64) holds it.
@@ -28,8 +32,7 @@ func Save(w io.Writer, m Model) error {
 		return fmt.Errorf("cannot save a %s model made by Override: fit again on all samples", m.Kind())
 	}
 	metadata := map[string]string{
-		"format": fileFormat, "format_version": strconv.Itoa(fileVersion),
-		"encoder_version": strconv.Itoa(encoderVersion), "kind": f.Kind(),
+		"kind":           f.Kind(),
 		"features":       "by workload sqrt(tasks), then 1 where present; log(1 + tasks); class one-hot if there are several",
 		"output":         "log(value / alone) by metric and workload",
 		"classes":        list(f.classes),
@@ -38,7 +41,7 @@ func Save(w io.Writer, m Model) error {
 		"samples_sha256": f.fingerprint,
 		"override":       strconv.FormatBool(f.override),
 	}
-	var t tensorWriter
+	var t tensors.Writer
 	var known []int
 	for _, class := range f.known {
 		for _, metric := range class {
@@ -51,7 +54,7 @@ func Save(w io.Writer, m Model) error {
 			}
 		}
 	}
-	t.small("known", known, len(f.classes), len(metrics), len(f.workloads))
+	t.Small("known", known, len(f.classes), len(metrics), len(f.workloads))
 	if f.override || f.Kind() == KindTable || f.Kind() == KindForest {
 		f.data.put(&t)
 	}
@@ -63,7 +66,7 @@ func Save(w io.Writer, m Model) error {
 		metadata["metrics"] = list(c.metricNames())
 		c.put(&t)
 	}
-	return t.writeTo(w, metadata)
+	return t.Save(w, fileFormat, metadata)
 }
 
 func list(names []string) string {
@@ -72,42 +75,24 @@ func list(names []string) string {
 	return string(text)
 }
 
-// supported refuses files of a version that this program does not know yet.
-func supported(field string, metadata map[string]string, newest int) error {
-	v, err := strconv.Atoi(metadata[field])
-	switch {
-	case err != nil || v < 1:
-		return fmt.Errorf("%s %q is not a version; the file is damaged: copy it again or fit again", field, metadata[field])
-	case v > newest:
-		return fmt.Errorf("%s %d is newer than %d, the newest that this program reads; upgrade it, or fit again", field, v, newest)
-	}
-	return nil
-}
-
 // Load reads what Save wrote. Any other file, a damaged one and one by a newer
 // program are errors that say so and what to do.
 func Load(r io.Reader) (Model, error) {
-	t, file, err := readTensors(r)
+	t, err := tensors.Read(r, fileFormat)
 	if err != nil {
 		return nil, err
 	}
-	if err := supported("encoder_version", t.metadata, encoderVersion); err != nil {
-		return nil, err
+	f := &fitted{fingerprint: t.Metadata["samples_sha256"]}
+	if f.seed, err = strconv.ParseUint(t.Metadata["seed"], 10, 64); err != nil {
+		return nil, fmt.Errorf("seed %q: %w", t.Metadata["seed"], err)
 	}
-	if err := t.checkSum(file); err != nil {
-		return nil, err
-	}
-	f := &fitted{fingerprint: t.metadata["samples_sha256"]}
-	if f.seed, err = strconv.ParseUint(t.metadata["seed"], 10, 64); err != nil {
-		return nil, fmt.Errorf("seed %q: %w", t.metadata["seed"], err)
-	}
-	if f.override, err = strconv.ParseBool(t.metadata["override"]); err != nil {
-		return nil, fmt.Errorf("override %q is neither true nor false", t.metadata["override"])
+	if f.override, err = strconv.ParseBool(t.Metadata["override"]); err != nil {
+		return nil, fmt.Errorf("override %q is neither true nor false", t.Metadata["override"])
 	}
 	if f.space, err = loadSpace(t); err != nil {
 		return nil, err
 	}
-	kind := t.metadata["kind"]
+	kind := t.Metadata["kind"]
 	if f.override || kind == KindTable || kind == KindForest {
 		if f.data, err = loadDataset(t, f.space); err != nil {
 			return nil, err
@@ -128,19 +113,17 @@ func Load(r io.Reader) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name := range t.tensors {
-		if !t.used[name] {
-			return nil, fmt.Errorf("tensor %q is none that a %s model has; fit again", name, kind)
-		}
+	if err := t.Finish(); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-func loadSpace(t *tensorReader) (space, error) {
+func loadSpace(t *tensors.Reader) (space, error) {
 	names := func(field string) ([]string, error) {
 		var out []string
-		if err := json.Unmarshal([]byte(t.metadata[field]), &out); err != nil {
-			return nil, fmt.Errorf("%s %q: %w", field, t.metadata[field], err)
+		if err := json.Unmarshal([]byte(t.Metadata[field]), &out); err != nil {
+			return nil, fmt.Errorf("%s %q: %w", field, t.Metadata[field], err)
 		}
 		for i := 1; i < len(out); i++ {
 			if out[i] <= out[i-1] {
@@ -160,7 +143,7 @@ func loadSpace(t *tensorReader) (space, error) {
 	if err != nil {
 		return space{}, err
 	}
-	known, err := t.small("known", len(classes), len(metrics), len(workloads))
+	known, err := t.Small("known", len(classes), len(metrics), len(workloads))
 	if err != nil {
 		return space{}, err
 	}
@@ -179,7 +162,7 @@ func loadSpace(t *tensorReader) (space, error) {
 // put writes the measurements: per row its class and number of members; per
 // member its workload and count; per metric a value (NaN: not measured) and,
 // where any is not 0, a standard deviation for each member.
-func (d *dataset) put(t *tensorWriter) {
+func (d *dataset) put(t *tensors.Writer) {
 	var class, size, workload, count []int
 	for _, r := range d.rows {
 		class, size = append(class, r.class), append(size, len(r.members))
@@ -187,10 +170,10 @@ func (d *dataset) put(t *tensorWriter) {
 			workload, count = append(workload, m.workload), append(count, m.count)
 		}
 	}
-	t.small("measured.class", class, len(class))
-	t.small("measured.members", size, len(size))
-	t.small("measured.workload", workload, len(workload))
-	t.small("measured.count", count, len(count))
+	t.Small("measured.class", class, len(class))
+	t.Small("measured.members", size, len(size))
+	t.Small("measured.workload", workload, len(workload))
+	t.Small("measured.count", count, len(count))
 	for _, m := range d.measured() {
 		values, stds := make([]float32, 0, len(count)), make([]float32, 0, len(count))
 		spread := false
@@ -204,9 +187,9 @@ func (d *dataset) put(t *tensorWriter) {
 				values, stds = append(values, v), append(stds, std)
 			}
 		}
-		t.floats("measured."+string(metrics[m])+".value", values, len(values))
+		t.Floats("measured."+string(metrics[m])+".value", values, len(values))
 		if spread {
-			t.floats("measured."+string(metrics[m])+".std", stds, len(stds))
+			t.Floats("measured."+string(metrics[m])+".std", stds, len(stds))
 		}
 	}
 }
@@ -214,33 +197,33 @@ func (d *dataset) put(t *tensorWriter) {
 // fingerprint is the SHA-256 of the measurements as a file holds them, with
 // the names.
 func (d *dataset) fingerprint() string {
-	var t tensorWriter
+	var t tensors.Writer
 	d.put(&t)
 	h := sha256.New()
 	io.WriteString(h, list(d.classes)+list(d.workloads)) // a hash never fails to write
-	h.Write(t.data)
+	h.Write(t.Data())
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func loadDataset(t *tensorReader, s space) (*dataset, error) {
+func loadDataset(t *tensors.Reader, s space) (*dataset, error) {
 	d := &dataset{space: s, index: make([]map[string]int, len(s.classes))}
 	for c := range d.index {
 		d.index[c] = map[string]int{}
 	}
-	rows, n := t.length("measured.class"), t.length("measured.workload")
-	class, err := t.small("measured.class", rows)
+	rows, n := t.Length("measured.class"), t.Length("measured.workload")
+	class, err := t.Small("measured.class", rows)
 	if err != nil {
 		return nil, err
 	}
-	size, err := t.small("measured.members", rows)
+	size, err := t.Small("measured.members", rows)
 	if err != nil {
 		return nil, err
 	}
-	workload, err := t.small("measured.workload", n)
+	workload, err := t.Small("measured.workload", n)
 	if err != nil {
 		return nil, err
 	}
-	count, err := t.small("measured.count", n)
+	count, err := t.Small("measured.count", n)
 	if err != nil {
 		return nil, err
 	}
@@ -268,19 +251,19 @@ func loadDataset(t *tensorReader, s space) (*dataset, error) {
 	return d, d.loadValues(t, n)
 }
 
-func (d *dataset) loadValues(t *tensorReader, n int) error {
+func (d *dataset) loadValues(t *tensors.Reader, n int) error {
 	for m, name := range metrics {
 		field := "measured." + string(name) + "."
 		if !d.knows(m) {
 			continue
 		}
-		values, err := t.floats(field+"value", true, n)
+		values, err := t.Floats(field+"value", true, n)
 		if err != nil {
 			return err
 		}
 		stds := make([]float32, n)
-		if _, ok := t.tensors[field+"std"]; ok {
-			if stds, err = t.floats(field+"std", false, n); err != nil {
+		if t.Has(field + "std") {
+			if stds, err = t.Floats(field+"std", false, n); err != nil {
 				return err
 			}
 		}

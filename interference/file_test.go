@@ -152,7 +152,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 // reseal makes the checksum right again, so that what is behind it is tested.
 func reseal(file []byte) []byte {
 	mark := []byte(`"checksum":"`)
-	at := bytes.Index(file, mark)
+	at, blank := bytes.Index(file, mark), strings.Repeat("0", 2*sha256.Size)
 	if at < 0 || at+len(mark)+len(blank) > len(file) {
 		return file
 	}

@@ -8,19 +8,20 @@ import (
 
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/internal/tensors"
 )
 
-func (n noise) put(t *tensorWriter, name string) {
-	t.floats(name+".alpha", n.alpha, len(n.alpha))
-	t.floats(name+".slope", []float32{n.slope}, 1)
+func (n noise) put(t *tensors.Writer, name string) {
+	t.Floats(name+".alpha", n.alpha, len(n.alpha))
+	t.Floats(name+".slope", []float32{n.slope}, 1)
 }
 
-func loadNoise(t *tensorReader, name string, groups int) (noise, error) {
-	alpha, err := t.floats(name+".alpha", false, groups)
+func loadNoise(t *tensors.Reader, name string, groups int) (noise, error) {
+	alpha, err := t.Floats(name+".alpha", false, groups)
 	if err != nil {
 		return noise{}, err
 	}
-	slope, err := t.floats(name+".slope", false, 1)
+	slope, err := t.Floats(name+".slope", false, 1)
 	if err != nil {
 		return noise{}, err
 	}
@@ -29,7 +30,7 @@ func loadNoise(t *tensorReader, name string, groups int) (noise, error) {
 
 // put writes, by metric, the coefficients (class, workload asked about,
 // workload beside it, the constant last); zeros where nothing is known.
-func (l *linear) put(t *tensorWriter) {
+func (l *linear) put(t *tensors.Writer) {
 	n := len(l.workloads)
 	for m, name := range metrics {
 		var all []float32
@@ -44,13 +45,13 @@ func (l *linear) put(t *tensorWriter) {
 			}
 		}
 		if any {
-			t.floats("linear."+string(name), all, len(l.classes), n, n+1)
+			t.Floats("linear."+string(name), all, len(l.classes), n, n+1)
 			l.noise[m].put(t, "noise."+string(name))
 		}
 	}
 }
 
-func loadLinear(t *tensorReader, s space) (*linear, error) {
+func loadLinear(t *tensors.Reader, s space) (*linear, error) {
 	l := &linear{space: s, coef: make([][][][]float32, len(s.classes)), noise: make([]noise, len(metrics))}
 	for c := range l.coef {
 		l.coef[c] = make([][][]float32, len(metrics))
@@ -60,7 +61,7 @@ func loadLinear(t *tensorReader, s space) (*linear, error) {
 		if !s.knows(m) {
 			continue
 		}
-		all, err := t.floats("linear."+string(name), false, len(s.classes), n, n+1)
+		all, err := t.Floats("linear."+string(name), false, len(s.classes), n, n+1)
 		if err != nil {
 			return nil, err
 		}
@@ -95,11 +96,11 @@ type namedLayer struct {
 	layer *num.Linear
 }
 
-func (n *neural) put(t *tensorWriter) {
-	t.floats("encoder.mean", n.encoder.mean, len(n.encoder.mean))
-	t.floats("encoder.scale", n.encoder.scale, len(n.encoder.scale))
-	t.floats("output.mean", n.mean, len(n.classes), n.outputs())
-	t.floats("output.scale", n.scale, len(n.classes), n.outputs())
+func (n *neural) put(t *tensors.Writer) {
+	t.Floats("encoder.mean", n.encoder.mean, len(n.encoder.mean))
+	t.Floats("encoder.scale", n.encoder.scale, len(n.encoder.scale))
+	t.Floats("output.mean", n.mean, len(n.classes), n.outputs())
+	t.Floats("output.scale", n.scale, len(n.classes), n.outputs())
 	for k, m := range n.metrics {
 		n.noise[k].put(t, "noise."+string(metrics[m]))
 	}
@@ -107,19 +108,19 @@ func (n *neural) put(t *tensorWriter) {
 		for _, l := range member.layers() {
 			name := fmt.Sprintf("member.%d.%s", i, l.name)
 			w := l.layer.W.Value
-			t.floats(name+".weight", w.Data, w.Rows, w.Cols)
+			t.Floats(name+".weight", w.Data, w.Rows, w.Cols)
 			if l.name != "skip" {
-				t.floats(name+".bias", l.layer.B.Value.Data, w.Cols)
+				t.Floats(name+".bias", l.layer.B.Value.Data, w.Cols)
 			}
 		}
 	}
 }
 
-func loadNeural(t *tensorReader, s space) (*neural, error) {
+func loadNeural(t *tensors.Reader, s space) (*neural, error) {
 	n := &neural{space: s, encoder: encoder{workloads: len(s.workloads), classes: len(s.classes)}}
 	var names []string
-	if err := json.Unmarshal([]byte(t.metadata["metrics"]), &names); err != nil {
-		return nil, fmt.Errorf("metrics %q: %w", t.metadata["metrics"], err)
+	if err := json.Unmarshal([]byte(t.Metadata["metrics"]), &names); err != nil {
+		return nil, fmt.Errorf("metrics %q: %w", t.Metadata["metrics"], err)
 	}
 	for _, name := range names {
 		m := slices.Index(metrics, history.Metric(name))
@@ -129,16 +130,16 @@ func loadNeural(t *tensorReader, s space) (*neural, error) {
 		n.metrics = append(n.metrics, m)
 	}
 	var err error
-	if n.encoder.mean, err = t.floats("encoder.mean", false, n.encoder.width()); err != nil {
+	if n.encoder.mean, err = t.Floats("encoder.mean", false, n.encoder.width()); err != nil {
 		return nil, err
 	}
-	if n.encoder.scale, err = t.floats("encoder.scale", false, n.encoder.width()); err != nil {
+	if n.encoder.scale, err = t.Floats("encoder.scale", false, n.encoder.width()); err != nil {
 		return nil, err
 	}
-	if n.mean, err = t.floats("output.mean", false, len(s.classes), n.outputs()); err != nil {
+	if n.mean, err = t.Floats("output.mean", false, len(s.classes), n.outputs()); err != nil {
 		return nil, err
 	}
-	if n.scale, err = t.floats("output.scale", false, len(s.classes), n.outputs()); err != nil {
+	if n.scale, err = t.Floats("output.scale", false, len(s.classes), n.outputs()); err != nil {
 		return nil, err
 	}
 	for _, m := range n.metrics {
@@ -148,9 +149,9 @@ func loadNeural(t *tensorReader, s space) (*neural, error) {
 		}
 		n.noise = append(n.noise, of)
 	}
-	members, err := strconv.Atoi(t.metadata["members"])
-	if err != nil || members < 1 || members > len(t.tensors) {
-		return nil, fmt.Errorf("members %q is no number of networks that the file can hold", t.metadata["members"])
+	members, err := strconv.Atoi(t.Metadata["members"])
+	if err != nil || members < 1 || members > t.Len() {
+		return nil, fmt.Errorf("members %q is no number of networks that the file can hold", t.Metadata["members"])
 	}
 	for i := range members {
 		member, err := loadNetwork(t, fmt.Sprintf("member.%d.", i), n.encoder.width(), n.outputs())
@@ -162,12 +163,12 @@ func loadNeural(t *tensorReader, s space) (*neural, error) {
 	return n, nil
 }
 
-func loadNetwork(t *tensorReader, prefix string, features, outputs int) (*network, error) {
+func loadNetwork(t *tensors.Reader, prefix string, features, outputs int) (*network, error) {
 	n := &network{in: &num.Linear{}, mid: &num.Linear{}, out: &num.Linear{}, skip: &num.Linear{}}
 	shapes := [][2]int{{features, hidden}, {hidden, hidden}, {hidden, outputs}, {features, outputs}}
 	for i, l := range n.layers() {
 		in, out := shapes[i][0], shapes[i][1]
-		data, err := t.floats(prefix+l.name+".weight", false, in, out)
+		data, err := t.Floats(prefix+l.name+".weight", false, in, out)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +176,7 @@ func loadNetwork(t *tensorReader, prefix string, features, outputs int) (*networ
 		if l.name == "skip" {
 			continue
 		}
-		if data, err = t.floats(prefix+l.name+".bias", false, out); err != nil {
+		if data, err = t.Floats(prefix+l.name+".bias", false, out); err != nil {
 			return nil, err
 		}
 		l.layer.B.Value = num.Matrix{Rows: 1, Cols: out, Data: data}
