@@ -12,6 +12,7 @@ import (
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/rl"
 	"github.com/cotenant/cotenant/sim"
+	"github.com/cotenant/cotenant/sim/learned"
 )
 
 // explorer is the place/harmony.Picker of training. It notes a share of the
@@ -133,7 +134,7 @@ func (r Reward) rate(s *sim.Stretch) float64 {
 func (t *Trainer) simulation(worker int, world *World, e Episode, p place.Policy) sim.Config {
 	return sim.Config{
 		Nodes: e.Nodes, Workloads: e.Workloads, Jobs: e.Jobs, Backfill: true,
-		Truth: NewLearned(t.truth(worker, world)), Policy: p,
+		Truth: learned.New(t.truth(worker, world)), Policy: p,
 	}
 }
 

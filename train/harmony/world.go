@@ -8,7 +8,6 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/internal/num"
-	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/sim"
 )
@@ -26,38 +25,6 @@ type World struct {
 	// Speeds are what a model believes: each worker forks its own.
 	Speeds *jobs.Speeds
 	Draw   func(seed uint64) (Episode, error)
-}
-
-// Learned is a sim.Truth in which everything goes as fast as Speeds believe:
-// the world that the policy is trained in.
-type Learned struct {
-	board *jobs.Board
-	rates map[cluster.TaskID]float64
-}
-
-// NewLearned makes a world of beliefs; nobody else may use speeds meanwhile.
-func NewLearned(speeds *jobs.Speeds) *Learned {
-	return &Learned{board: jobs.NewBoard(speeds), rates: map[cluster.TaskID]float64{}}
-}
-
-// crawl is the least progress of a job: a prediction of 0 or less would let it
-// stand still for ever.
-const crawl = 0.01
-
-// Rates implements sim.Truth. All tasks of a gang have its progress.
-func (l *Learned) Rates(s *cluster.Snapshot, touched []cluster.TaskID) map[cluster.TaskID]float64 {
-	l.board.Reset(place.Request{View: s})
-	clear(l.rates)
-	want := make(map[cluster.TaskID]bool, len(touched))
-	for _, id := range touched {
-		want[id] = true
-	}
-	for i, t := range l.board.Running() {
-		if id := s.Running()[i].ID; want[id] {
-			l.rates[id] = max(crawl, l.board.Progress(l.board.GangOf(int(t))))
-		}
-	}
-	return l.rates
 }
 
 // Streams draws clusters of single devices and streams of jobs for them: sizes
