@@ -3,14 +3,12 @@ package harmony
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/cotenant/cotenant/internal/num"
 	place_harmony "github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/rl"
-	"github.com/cotenant/cotenant/sim"
 )
 
 // Config of a Trainer. Zero values mean the defaults named.
@@ -79,8 +77,7 @@ type Trainer struct {
 	forks   [][]*jobs.Speeds // by worker and world: beliefs of the policy
 	truths  [][]*jobs.Speeds // and of the learned world
 	rivals  map[string][]float64
-	best    *num.Scorer
-	bestAt  float64
+	best    champion
 }
 
 // NewTrainer begins a training run.
@@ -110,7 +107,7 @@ func NewTrainer(c Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{Config: c, learner: l, bestAt: math.Inf(1)}
+	t := &Trainer{Config: c, learner: l}
 	for range c.Workers {
 		var f, g []*jobs.Speeds
 		for i := range c.Worlds {
@@ -175,57 +172,14 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 // validationSeed is the first of the seeds on which training is judged.
 const validationSeed = 1 << 20
 
-// Validate is the mean over validation seeds and worlds of the logarithm of
-// mean JCT over a rival's. rival makes the other policy.
+// Validate is the mean JCT of a network over that of a rival by rule: the
+// geometric mean over validation seeds and worlds.
 func (t *Trainer) Validate(ctx context.Context, net *num.Scorer, rival string, values map[string]float64) (float64, error) {
-	key := fmt.Sprint(rival, values)
-	if t.rivals == nil {
-		t.rivals = map[string][]float64{}
-	}
-	n := t.Config.Validation
-	var seeds []uint64
-	for w := range t.Config.Worlds {
-		for i := range n {
-			seeds = append(seeds, uint64(w)<<32|uint64(validationSeed+i))
-		}
-	}
-	play := func(byRule bool) ([]float64, error) {
-		return rl.Rollouts(ctx, t.Config.Workers, seeds, func(worker int, seed uint64) (float64, error) {
-			w := &t.Config.Worlds[seed>>32]
-			e, err := w.Draw(seed & (1<<32 - 1))
-			if err != nil {
-				return 0, err
-			}
-			c := t.simulation(worker, w, e, nil)
-			if byRule {
-				c.Policy, err = policyByRule(rival, t.speeds(worker, w), values)
-				if err != nil {
-					return 0, err
-				}
-			} else {
-				c.Policy = place_harmony.New(net, t.speeds(worker, w), place_harmony.Options{MaxWait: t.Config.MaxWait})
-			}
-			r, err := sim.Run(c)
-			return math.Log(r.MeanJCT), err
-		})
-	}
-	theirs, ok := t.rivals[key]
-	var err error
-	if !ok {
-		if theirs, err = play(true); err != nil {
-			return 0, err
-		}
-		t.rivals[key] = theirs
-	}
-	ours, err := play(false)
+	ratios, err := t.Judge(ctx, net, Rival{rival, values})
 	if err != nil {
 		return 0, err
 	}
-	sum := 0.0
-	for i := range ours {
-		sum += ours[i] - theirs[i]
-	}
-	return math.Exp(sum / float64(len(ours))), nil
+	return ratios[0], nil
 }
 
 // Net is the network as it is now.
