@@ -14,16 +14,24 @@ var horizonParam = Param{
 // mover proposes moves: it searches from where tasks are, moving a task or
 // swapping two, as long as that gains
 //
-//	horizon * change of the sum of progress - cost * progress of each gang moved
+//	horizon * change of the sum of progress - cost * progress of each task's gang that moved
 //
-// A task that comes back to where it ran costs nothing; nor does one that was
-// only placed in this decision.
-type mover struct{ cost, horizon float64 }
+// where the price of a move is fixed at what the gang makes before any. A task
+// that comes back to where it ran costs nothing; nor does one that was only
+// placed in this decision.
+type mover struct {
+	cost, horizon float64
+	price         []float64 // by task, in seconds of progress
+}
 
 // rounds of moving and placing: what moves can make room for who waits.
 const rounds = 3
 
 func (m *mover) improve(b *Board, p placer) {
+	m.price = zeros(m.price, len(b.tasks))
+	for _, t := range b.running {
+		m.price[t] = m.cost * b.gangs[b.tasks[t].gang].progress
+	}
 	for range rounds {
 		before := len(b.log)
 		m.search(b)
@@ -142,14 +150,13 @@ func (m *mover) best(b *Board, t int32, others []int32) bool {
 // and no longer on a site; negative where it came home.
 func (m *mover) costs(b *Board, t, from int32) float64 {
 	x := &b.tasks[t]
-	cost := m.cost * b.gangs[x.gang].progress
 	switch {
 	case x.home < 0 || (x.site == x.home) == (from == x.home):
 		return 0
 	case x.site == x.home:
-		return -cost
+		return -m.price[t]
 	}
-	return cost
+	return m.price[t]
 }
 
 func (m *mover) explain(b *Board, t int32, gain float64) {
