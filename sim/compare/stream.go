@@ -8,7 +8,6 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/sim"
-	"github.com/cotenant/cotenant/sim/measured"
 )
 
 // Load is a stream of jobs to draw.
@@ -39,7 +38,7 @@ func (w *World) Reference() string {
 // on all classes of the cluster.
 func (w *World) meanProgress(class string) float64 {
 	sum, n := 0.0, 0
-	for _, name := range w.runnable() {
+	for _, name := range w.Runnable() {
 		if p, ok := w.Alone.Progress(class, name, 1, cluster.SpanNode, w.Classes()); ok {
 			sum += p
 			n++
@@ -48,8 +47,8 @@ func (w *World) meanProgress(class string) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// runnable lists the workloads that have a rate on every class of the cluster.
-func (w *World) runnable() []string {
+// Runnable lists the workloads that have a rate on every class of the cluster.
+func (w *World) Runnable() []string {
 	var names []string
 	for _, name := range w.Alone.Workloads() {
 		everywhere := true
@@ -71,10 +70,10 @@ func (w *World) Capacity() float64 {
 	return sim.Capacity(w.Nodes, func(class string) float64 { return w.meanProgress(class) / base })
 }
 
-func (w *World) stream(l Load, truth *measured.Truth, seed uint64) ([]sim.Job, error) {
+func (w *World) stream(l Load, seed uint64) ([]sim.Job, error) {
 	reference := w.Reference()
 	s := sim.Stream{
-		Jobs: l.Jobs, Load: l.Load, Workloads: w.runnable(), Min: l.Shortest, Max: l.Longest, Sizes: l.Sizes,
+		Jobs: l.Jobs, Load: l.Load, Workloads: w.Runnable(), Min: l.Shortest, Max: l.Longest, Sizes: l.Sizes,
 		Capacity: w.Capacity(),
 		Alone: func(workload string, workers int) float64 {
 			p, _ := w.Alone.Progress(reference, workload, workers, cluster.SpanNode, w.Classes())

@@ -93,7 +93,7 @@ func (w *World) FromTrace(list []formats.TraceJob, o TraceOptions) (Trace, error
 }
 
 func (w *World) drawWorkloads(list []formats.TraceJob, seed uint64, out *Trace) []formats.TraceJob {
-	known, names := map[string]bool{}, w.runnable()
+	known, names := map[string]bool{}, w.Runnable()
 	for _, name := range w.Alone.Workloads() {
 		known[name] = true
 	}

@@ -82,7 +82,7 @@ func Measured(samples []history.Sample, nodes []cluster.Node, share int) (*World
 	if w.Table, err = interference.Fit(interference.KindTable, fit, interference.Options{Metrics: rateOnly}); err != nil {
 		return nil, err
 	}
-	w.Generate = func(l Load, seed uint64) ([]sim.Job, error) { return w.stream(l, truth, seed) }
+	w.Generate = w.stream
 	return w, nil
 }
 
@@ -121,6 +121,7 @@ func unmeasured(samples []history.Sample) []history.Sample {
 // of devices, and a node otherwise.
 func Known(samples []history.Sample, nodes []cluster.Node, declared []cluster.Workload) (*World, error) {
 	w := &World{Nodes: nodes, Declared: declared, Scope: history.ScopeNode}
+	w.Generate = w.stream
 	for _, s := range samples {
 		if s.Scope == history.ScopeDevice && !s.Colocation.Alone() {
 			w.Scope = history.ScopeDevice
