@@ -48,6 +48,9 @@ func NewLearner(net *num.Scorer, options Options, seed uint64) (*Learner, error)
 // Updates is how many times Update has run: what schedules count.
 func (l *Learner) Updates() int { return l.updates }
 
+// Imitations is how many times Imitate has run.
+func (l *Learner) Imitations() int { return l.imitations }
+
 // Rand is a source for a purpose of the caller at this update (an episode, say),
 // the same after a resume.
 func (l *Learner) Rand(purpose ...uint64) *rand.Rand {

@@ -23,6 +23,8 @@ type checkpoint struct {
 	Best   [][]float32
 	Score  float64
 	Update int
+	// Looked is the update of the last Look, -1 for none.
+	Looked int
 }
 
 // fingerprint says all of a Config that the result depends on but for what is
@@ -45,7 +47,7 @@ func (c Config) fingerprint() string {
 // Save writes all that a Trainer of the same Config needs to go on as if it
 // had never stopped.
 func (t *Trainer) Save(w io.Writer) error {
-	c := checkpoint{Version: checkpointVersion, Config: t.Config.fingerprint(), Score: t.best.score, Update: t.best.update}
+	c := checkpoint{Version: checkpointVersion, Config: t.Config.fingerprint(), Score: t.best.score, Update: t.best.update, Looked: t.looked}
 	var b bytes.Buffer
 	if err := t.learner.Save(&b); err != nil {
 		return err
@@ -92,6 +94,6 @@ func (t *Trainer) Restore(r io.Reader) error {
 	if err := t.learner.Restore(bytes.NewReader(c.Learner)); err != nil {
 		return err
 	}
-	t.best = champion{kept, c.Score, c.Update}
+	t.best, t.looked = champion{kept, c.Score, c.Update}, c.Looked
 	return nil
 }

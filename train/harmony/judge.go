@@ -117,6 +117,7 @@ func (t *Trainer) Look(ctx context.Context) ([]float64, error) {
 	if score := ratios[len(ratios)-1]; t.best.net == nil || score < t.best.score {
 		t.best = champion{t.learner.Net.Clone(), score, t.learner.Updates()}
 	}
+	t.looked = t.learner.Updates()
 	return ratios, nil
 }
 

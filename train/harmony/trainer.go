@@ -19,8 +19,8 @@ type Config struct {
 	// Takes is how many of them play the same scene (8): what they all meet is
 	// luck, and is taken from what each is credited with.
 	Updates, Episodes, Takes, Workers int
-	// Warm is how many of the updates imitate greedy-wait first (0: the prior of
-	// the network does already what it does).
+	// Warm is how many steps imitate greedy-wait before the updates (0: the prior
+	// of the network does already what it does).
 	Warm int
 	// Prior is the scale at which the untrained network follows greedy-wait (20).
 	Prior float32
@@ -78,6 +78,7 @@ type Trainer struct {
 	truths  [][]*jobs.Speeds // and of the learned world
 	rivals  map[string][]float64
 	best    champion
+	looked  int // the update of the last Look, -1 for none
 }
 
 // NewTrainer begins a training run.
@@ -107,7 +108,7 @@ func NewTrainer(c Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{Config: c, learner: l}
+	t := &Trainer{Config: c, learner: l, looked: -1}
 	for range c.Workers {
 		var f, g []*jobs.Speeds
 		for i := range c.Worlds {
@@ -137,7 +138,11 @@ func (t *Trainer) Done() bool { return t.learner.Updates() >= t.Config.Updates }
 // Step rolls out episodes and updates the network once.
 func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	c := t.Config
+	imitate := t.learner.Imitations() < c.Warm
 	rng := t.learner.Rand(1)
+	if imitate {
+		rng = t.learner.Rand(2, uint64(t.learner.Imitations()))
+	}
 	scenes := make([]uint64, max(1, c.Episodes/c.Takes))
 	for i := range scenes {
 		scenes[i] = rng.Uint64()>>1 | 1<<40 // apart from the small ones, which are for validation and tests
@@ -165,6 +170,9 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	}
 	if len(kept) == 0 {
 		return rl.Stats{}, nil
+	}
+	if imitate {
+		return t.learner.Imitate(kept)
 	}
 	return t.learner.Update(kept)
 }
