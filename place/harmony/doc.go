@@ -10,8 +10,8 @@
 // network serves any cluster, any mix of classes and any workloads that the
 // interference model knows.
 //
-//	net, err := harmony.Shipped()
-//	p := harmony.New(net, speeds, harmony.Options{})
+//	f, err := harmony.Shipped() // or harmony.Load(r)
+//	p, err := f.Policy(jobs.Settings{Speeds: speeds})
 //	d, err := p.Place(place.Request{View: s, Pending: queue, Now: now})
 //
 // It only infers: training is train/harmony's, which hands in a Picker of its

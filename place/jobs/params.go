@@ -122,10 +122,8 @@ func New(name string, s Settings) (place.Policy, error) {
 		return nil, fmt.Errorf("policy %s: migrate %s is negative", name, s.Migrate)
 	}
 	params := e.all(s.Migrate > 0)
-	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		if err := check(params, key, s.Values[key]); err != nil {
-			return nil, fmt.Errorf("policy %s: %w", name, err)
-		}
+	if err := CheckValues(params, s.Values); err != nil {
+		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	n := numbers{params, s.Values}
 	p := &policy{name: name, board: NewBoard(s.Speeds)}
@@ -137,6 +135,17 @@ func New(name string, s Settings) (place.Policy, error) {
 		p.mover = &mover{cost: s.Migrate.Seconds(), horizon: n.value("horizon")}
 	}
 	return p, nil
+}
+
+// CheckValues is an error where a value is of no parameter or out of its range;
+// it lists what is valid.
+func CheckValues(params []Param, values map[string]float64) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := check(params, key, values[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func check(params []Param, key string, v float64) error {
