@@ -134,7 +134,10 @@ func (s *simulation) facts(f *simulateFlags) []report.Fact {
 		on   bool
 		text string
 	}{
-		{f.backfill, "backfill"}, {!f.backfill, "no backfill"}, {f.priorities, "by priority"}, {s.Options.Migrate.On, "moves at " + f.migrate.String()},
+		{f.backfill, "backfill"},
+		{!f.backfill, "no backfill"},
+		{f.priorities, "by priority"},
+		{s.Options.Migrate.On, "moves at " + f.migrate.String()},
 		{f.stale > 0, "views " + f.stale.String() + " old"},
 		{f.mtbf > 0, "a node fails every " + f.mtbf.String() + ", repaired in " + f.repair.String()},
 		{f.jobFailures > 0, fmt.Sprintf("%g of the runs of jobs fail", f.jobFailures)},
@@ -145,7 +148,9 @@ func (s *simulation) facts(f *simulateFlags) []report.Fact {
 		}
 	}
 	return []report.Fact{
-		{Name: "Nodes", Text: cmp.Or(f.world.nodes, testbed)}, {Name: "Jobs", Text: jobs}, {Name: "Speeds", Text: speeds},
+		{Name: "Nodes", Text: cmp.Or(f.world.nodes, testbed)},
+		{Name: "Jobs", Text: jobs},
+		{Name: "Speeds", Text: speeds},
 		{Name: "Known beforehand", Text: fmt.Sprintf("%.0f %% of the measured co-locations, and a %s model", 100*f.observed, f.modelKind)},
 		{Name: "Rules", Text: strings.Join(rules, ", ")},
 	}
