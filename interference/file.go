@@ -12,10 +12,10 @@ import (
 	"github.com/cotenant/cotenant/internal/tensors"
 )
 
-// fileFormat is that of model files.
+// fileFormat is that of model files. Version 1 has no kin.
 var fileFormat = tensors.Format{
 	Name:     "cotenant-interference-model",
-	Versions: map[string]int{"format_version": 1, "encoder_version": encoderVersion},
+	Versions: map[string]int{"format_version": 2, "encoder_version": encoderVersion},
 	What:     "a Cotenant model file", Make: "write one with `cotenant fit --out FILE`", Again: "fit again",
 }
 

@@ -136,7 +136,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		"cut data":       {good[:len(good)-5], "truncated"},
 		"one bit":        {flipped, "checksum"},
 		"one name":       {change(`web`, `wab`), "checksum"},
-		"newer":          {change(`"format_version":"1"`, `"format_version":"2"`), "format_version 2 is newer"},
+		"newer":          {change(`"format_version":"2"`, `"format_version":"3"`), "format_version 3 is newer"},
 		"newer features": {change(`"encoder_version":"1"`, `"encoder_version":"7"`), "encoder_version 7 is newer"},
 		"other kind":     {reseal(change(`"kind":"linear"`, `"kind":"neural"`)), "metrics"},
 		"no such kind":   {reseal(change(`"kind":"linear"`, `"kind":"oracle"`)), `kind "oracle"`},

@@ -114,6 +114,36 @@ func (n *neural) put(t *tensors.Writer) {
 			}
 		}
 	}
+	if k := n.kin; k != nil {
+		c, m := len(n.classes), len(n.metrics)
+		t.Floats("kin.weight", k.weight, c, m, k.width, k.width+1)
+		t.Floats("kin.std", k.std, c, m, k.width, k.width)
+		t.Floats("kin.networks", k.networks, c, m)
+	}
+}
+
+// loadKin returns nil where the networks answer alone.
+func loadKin(t *tensors.Reader, classes, metrics, workloads int) (*kin, error) {
+	if !t.Has("kin.networks") {
+		return nil, nil
+	}
+	k := &kin{width: workloads}
+	var err error
+	if k.weight, err = t.Floats("kin.weight", false, classes, metrics, workloads, workloads+1); err != nil {
+		return nil, err
+	}
+	if k.std, err = t.Floats("kin.std", false, classes, metrics, workloads, workloads); err != nil {
+		return nil, err
+	}
+	if k.networks, err = t.Floats("kin.networks", false, classes, metrics); err != nil {
+		return nil, err
+	}
+	for _, share := range k.networks {
+		if !(share >= 0 && share <= 1) {
+			return nil, fmt.Errorf("kin.networks: %g is no share between 0 and 1; fit again", share)
+		}
+	}
+	return k, nil
 }
 
 func loadNeural(t *tensors.Reader, s space) (*neural, error) {
@@ -159,6 +189,9 @@ func loadNeural(t *tensors.Reader, s space) (*neural, error) {
 			return nil, err
 		}
 		n.members = append(n.members, member)
+	}
+	if n.kin, err = loadKin(t, len(s.classes), len(n.metrics), len(s.workloads)); err != nil {
+		return nil, err
 	}
 	return n, nil
 }

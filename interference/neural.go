@@ -133,6 +133,7 @@ type neural struct {
 	mean, scale []float32
 	noise       []noise // by position in metrics; groups are class x workload
 	members     []*network
+	kin         *kin // nil: the networks answer alone
 }
 
 func (*neural) kind() string { return KindNeural }
@@ -165,15 +166,17 @@ func (n *neural) answer(c, m int, rows [][]member, out [][]Estimate) {
 		for i, ms := range part {
 			for j, t := range ms {
 				if n.known[c][m][t.workload] {
-					out[from+i][j] = n.estimate(c, k, t.workload, i, ys)
+					out[from+i][j] = n.estimate(c, k, ms, j, i, ys)
 				}
 			}
 		}
 	}
 }
 
-// estimate pools what the members say of one cell: row i of each of ys.
-func (n *neural) estimate(class, k, workload, i int, ys []num.Matrix) Estimate {
+// estimate pools what the networks say of member j of a co-location, in row i
+// of each of ys, and blends it with what its kin say.
+func (n *neural) estimate(class, k int, ms []member, j, i int, ys []num.Matrix) Estimate {
+	workload := ms[j].workload
 	o := k*len(n.workloads) + workload
 	var sum float64
 	for _, y := range ys {
@@ -188,5 +191,12 @@ func (n *neural) estimate(class, k, workload, i int, ys []num.Matrix) Estimate {
 	scale := float64(n.scale[class*n.outputs()+o])
 	p := float64(n.mean[class*n.outputs()+o]) + scale*mean
 	spread := scale * math.Sqrt(m2/float64(max(len(ys)-1, 1)))
+	if n.kin != nil {
+		at := class*len(n.metrics) + k
+		if share := float64(n.kin.networks[at]); share < 1 {
+			mean, std := n.kin.logRatio(at, ms, j)
+			p, spread = blendOf(share, p, spread, mean, std)
+		}
+	}
 	return n.noise[k].estimate(class*len(n.workloads)+workload, p, spread)
 }

@@ -87,7 +87,7 @@ func (g *onnxGraph) byClass(name string, values []float32, classes int) string {
 func (n *neural) onnx(g *onnxGraph) {
 	classes := len(n.classes)
 	axis := g.ints("axis", []int64{1}, 1)
-	tasks := g.node("ReduceSum", []string{"counts", axis}, attribute{"keepdims", 1})
+	tasks := g.node("ReduceSum", []string{"counts", axis}, attribute{name: "keepdims", value: 1})
 	one := g.floats("one", []float32{1}, 1)
 	log := g.node("Log", []string{g.node("Add", []string{tasks, one})})
 	parts := []string{g.node("Sqrt", []string{"counts"}), g.node("Min", []string{"counts", one}), log}
@@ -98,7 +98,7 @@ func (n *neural) onnx(g *onnxGraph) {
 		}
 		parts = append(parts, g.byClass("classes", identity, classes))
 	}
-	x := g.node("Concat", parts, attribute{"axis", 1})
+	x := g.node("Concat", parts, attribute{name: "axis", value: 1})
 	x = g.node("Sub", []string{x, g.floats("feature_mean", n.encoder.mean, len(n.encoder.mean))})
 	x = g.node("Div", []string{x, g.floats("feature_scale", n.encoder.scale, len(n.encoder.scale))})
 	var ys []string
@@ -115,7 +115,62 @@ func (n *neural) onnx(g *onnxGraph) {
 	spread := g.node("Sqrt", []string{g.node("Div", []string{g.node("Sum", squares), freedom})})
 	scale := g.byClass("output_scale", n.scale, classes)
 	p := g.node("Add", []string{g.node("Mul", []string{mean, scale}), g.byClass("output_mean", n.mean, classes)})
-	g.estimate(p, g.node("Mul", []string{spread, scale}), n.noise, classes, len(n.workloads))
+	spread = g.node("Mul", []string{spread, scale})
+	if n.kin != nil {
+		p, spread = n.kin.onnx(g, p, spread, classes)
+	}
+	g.estimate(p, spread, n.noise, classes, len(n.workloads))
+}
+
+// onnx blends kin into the prediction p of the networks and its spread: for
+// every workload asked about, a table of neighbours (batch, asked, beside).
+func (k *kin) onnx(g *onnxGraph, p, spread string, classes int) (blended, both string) {
+	w, ms := k.width, len(k.networks)/classes
+	identity := make([]float32, w*w)
+	for i := range w {
+		identity[i*w+i] = 1
+	}
+	zero := g.floats("kin_zero", []float32{0}, 1)
+	first, last := g.ints("kin_first", []int64{1}, 1), g.ints("kin_last", []int64{2}, 1)
+	rows := g.node("Unsqueeze", []string{"counts", first})
+	beside := g.node("Max", []string{g.node("Sub", []string{rows, g.floats("kin_itself", identity, 1, w, w)}), zero})
+	roots, there := g.node("Sqrt", []string{beside}), g.node("Min", []string{beside, g.floats("kin_one", []float32{1}, 1)})
+	across, flat := attribute{name: "axes", value: 2, list: true}, attribute{name: "keepdims"}
+	met := g.node("ReduceMax", []string{there}, across, flat)
+	var means, stds []string
+	for m := range ms {
+		effect, always, std := make([]float32, 0, classes*w*w), make([]float32, 0, classes*w), make([]float32, 0, classes*w*w)
+		for c := range classes {
+			table := k.table(c*ms + m)
+			for a := range w {
+				effect = append(effect, table[a*(w+1):][:w]...)
+				always = append(always, table[a*(w+1)+w])
+			}
+			std = append(std, k.stds(c*ms+m)...)
+		}
+		name := func(of string) string { return fmt.Sprintf("kin_%s_%d", of, m) }
+		gather := func(of string, values []float32, shape ...int) string {
+			return g.node("Gather", []string{g.floats(name(of), values, shape...), "class"})
+		}
+		sum := g.node("ReduceSum", []string{g.node("Mul", []string{roots, gather("effect", effect, classes, w, w)}), last}, flat)
+		means = append(means, g.node("Add", []string{sum, g.node("Mul", []string{met, gather("always", always, classes, w)})}))
+		stds = append(stds, g.node("ReduceMax", []string{g.node("Mul", []string{there, gather("std", std, classes, w, w)})}, across, flat))
+	}
+	share, rest := make([]float32, 0, classes*ms*w), make([]float32, 0, classes*ms*w)
+	for _, s := range k.networks {
+		for range w {
+			share, rest = append(share, s), append(rest, 1-s)
+		}
+	}
+	of, others := g.byClass("kin_networks", share, classes), g.byClass("kin_rest", rest, classes)
+	weigh := func(networks string, kin []string) (string, string) {
+		all := g.node("Concat", kin, attribute{name: "axis", value: 1})
+		return g.node("Mul", []string{networks, of}), g.node("Mul", []string{all, others})
+	}
+	a, b := weigh(p, means)
+	c, d := weigh(spread, stds)
+	squares := g.node("Add", []string{g.node("Mul", []string{c, c}), g.node("Mul", []string{d, d})})
+	return g.node("Add", []string{a, b}), g.node("Sqrt", []string{squares})
 }
 
 func (n *network) onnx(g *onnxGraph, x, prefix string) string {

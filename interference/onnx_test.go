@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cotenant/cotenant/cluster"
 )
 
 // The exported file must answer what Predict answers, in a runtime that knows
@@ -35,12 +37,30 @@ func TestONNXAgreesWithOnnxruntime(t *testing.T) {
 			if err := os.WriteFile(file, model, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			compareONNX(t, python, file, notes, m)
+			compareONNX(t, python, file, notes, m, probes)
 		}
 	}
+	m, err := Fit(KindNeural, pairSamples("k80", "v100"), Options{Seed: 2, Steps: 60, PredictedOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.(*fitted).core.(*neural).kin == nil {
+		t.Fatal("no kin: the test shows nothing of them")
+	}
+	model, notes, err := ExportONNX(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(file, model, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compareONNX(t, python, file, notes, m, []cluster.Colocation{
+		{"cnn/16": 1}, {"cnn/16": 2}, {"cnn/32": 1, "rnn/128": 1}, {"cnn/32": 2, "rnn/128": 3, "vit/16": 1},
+	})
 }
 
-func compareONNX(t *testing.T, python, file string, notes []byte, m Model) {
+func compareONNX(t *testing.T, python, file string, notes []byte, m Model, probes []cluster.Colocation) {
 	t.Helper()
 	var n onnxNotes
 	if err := json.Unmarshal(notes, &n); err != nil {

@@ -12,18 +12,18 @@ import (
 // 17) that the exported models need, written field by field.
 
 const (
-	onnxIR, onnxOpset     = 8, 17
-	onnxFloat, onnxInt64  = 1, 7 // TensorProto.DataType
-	attributeInt          = 2    // AttributeProto.AttributeType
-	fieldModelIR          = 1    // ModelProto
-	fieldModelProducer    = 2
-	fieldModelGraph       = 7
-	fieldModelOpset       = 8
-	fieldGraphNode        = 1 // GraphProto
-	fieldGraphName        = 2
-	fieldGraphInitializer = 5
-	fieldGraphInput       = 11
-	fieldGraphOutput      = 12
+	onnxIR, onnxOpset           = 8, 17
+	onnxFloat, onnxInt64        = 1, 7 // TensorProto.DataType
+	attributeInt, attributeInts = 2, 7 // AttributeProto.AttributeType
+	fieldModelIR                = 1    // ModelProto
+	fieldModelProducer          = 2
+	fieldModelGraph             = 7
+	fieldModelOpset             = 8
+	fieldGraphNode              = 1 // GraphProto
+	fieldGraphName              = 2
+	fieldGraphInitializer       = 5
+	fieldGraphInput             = 11
+	fieldGraphOutput            = 12
 )
 
 // onnxGraph is built node by node; every node's output is named after its
@@ -45,10 +45,11 @@ func appendInt(b []byte, field protowire.Number, v int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v))
 }
 
-// attribute is an integer setting of a node.
+// attribute is an integer setting of a node, or a list of one integer.
 type attribute struct {
 	name  string
 	value int64
+	list  bool
 }
 
 // node adds an operation and returns the name of its output.
@@ -69,7 +70,11 @@ func (g *onnxGraph) named(op, output string, inputs []string, attributes ...attr
 	n = appendText(n, 3, output)
 	n = appendText(n, 4, op)
 	for _, a := range attributes {
-		n = appendMessage(n, 5, appendInt(appendInt(appendText(nil, 1, a.name), 3, a.value), 20, attributeInt))
+		field, kind := protowire.Number(3), int64(attributeInt)
+		if a.list {
+			field, kind = 8, attributeInts
+		}
+		n = appendMessage(n, 5, appendInt(appendInt(appendText(nil, 1, a.name), field, a.value), 20, kind))
 	}
 	g.nodes = appendMessage(g.nodes, fieldGraphNode, n)
 }

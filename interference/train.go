@@ -14,9 +14,6 @@ const (
 	batchRows = 64
 	warmSteps = 50
 	learnRate = 3e-3
-	// huber is where the loss turns from square to linear, in standard
-	// deviations of the output: a failed measurement must not bend the rest.
-	huber = 2
 )
 
 // defaultSteps grows with the data, and decay, a prior that the function is
@@ -30,8 +27,11 @@ const reportSteps = 50
 
 // lesson is a dataset as the networks see it, one row a co-location.
 type lesson struct {
-	x, y, weight num.Matrix // weight 0: not measured
-	fold         []int      // the member that does not see the row; -1: all see it
+	x, y num.Matrix
+	// scale is the logarithm per unit of y; 0: not measured.
+	scale num.Matrix
+	class []int
+	fold  []int // the member that does not see the row; -1: all see it
 }
 
 func fitNeural(d *dataset, want []int, o Options) *neural {
@@ -46,7 +46,7 @@ func fitNeural(d *dataset, want []int, o Options) *neural {
 	}
 	tick := ticker(o.Progress, ensemble*(steps/reportSteps))
 	o.parallel(ensemble, func(m int) {
-		n.members[m] = l.train(m, steps, o.Seed, tick)
+		n.members[m] = l.train(newLikelihood(len(n.classes), len(want), n.outputs()), m, steps, o.Seed, tick)
 	})
 	n.calibrate(d, l)
 	return n
@@ -130,28 +130,21 @@ func (n *neural) eachCell(d *dataset, f func(row, at, output, member int, v floa
 	}
 }
 
-func (n *neural) lesson(d *dataset, seed uint64) lesson {
+func (n *neural) lesson(d *dataset, seed uint64) *lesson {
 	rows := len(d.rows)
-	l := lesson{
-		x: num.New(rows, n.encoder.width()), y: num.New(rows, n.outputs()), weight: num.New(rows, n.outputs()),
-		fold: make([]int, rows),
+	l := &lesson{
+		x: num.New(rows, n.encoder.width()), y: num.New(rows, n.outputs()), scale: num.New(rows, n.outputs()),
+		class: make([]int, rows), fold: make([]int, rows),
 	}
-	var mean, cells float64
-	n.eachCell(d, func(_, at, _, _ int, _ float64) {
-		mean += float64(n.scale[at])
-		cells++
-	})
-	mean /= cells
 	n.eachCell(d, func(r, at, out, _ int, v float64) {
 		l.y.Row(r)[out] = (float32(v) - n.mean[at]) / n.scale[at]
-		// Between equal weight in standardised units and in relative error.
-		l.weight.Row(r)[out] = n.scale[at] / float32(mean)
+		l.scale.Row(r)[out] = n.scale[at]
 	})
 	next := 0
 	order := num.Rand(seed, 0).Perm(rows)
 	for _, r := range order {
 		n.encoder.encode(l.x.Row(r), d.rows[r].class, d.rows[r].members)
-		l.fold[r] = -1
+		l.class[r], l.fold[r] = d.rows[r].class, -1
 		if d.rows[r].tasks() > 1 {
 			l.fold[r] = next % ensemble
 			next++
@@ -161,7 +154,7 @@ func (n *neural) lesson(d *dataset, seed uint64) lesson {
 }
 
 // train fits one member on every fold but its own.
-func (l lesson) train(member, steps int, seed uint64, tick func(int)) *network {
+func (l *lesson) train(errors *likelihood, member, steps int, seed uint64, tick func(int)) *network {
 	net := newNetwork(l.x.Cols, l.y.Cols, seed, member)
 	var rows []int
 	for r, f := range l.fold {
@@ -186,7 +179,7 @@ func (l lesson) train(member, steps int, seed uint64, tick func(int)) *network {
 			copy(full.x.Row(i), l.x.Row(r))
 		}
 		net.forward(full)
-		l.lossGradient(full.y, batch)
+		errors.gradient(full.y, l, batch)
 		net.backward(full, scratch)
 		adam.Step(num.Cosine(learnRate, step, steps, warmSteps))
 		if (step+1)%reportSteps == 0 {
@@ -196,28 +189,16 @@ func (l lesson) train(member, steps int, seed uint64, tick func(int)) *network {
 	return net
 }
 
-// lossGradient replaces the outputs of a batch by the gradient of the mean
-// weighted Huber loss over its measured cells.
-func (l lesson) lossGradient(y num.Matrix, batch []int) {
-	cells := float32(0)
-	for i, r := range batch {
-		out, want, weight := y.Row(i), l.y.Row(r), l.weight.Row(r)
-		for j, w := range weight {
-			if w == 0 {
-				out[j] = 0
-				continue
-			}
-			cells++
-			out[j] = w * min(huber, max(-huber, out[j]-want[j]))
-		}
-	}
-	for i := range y.Data {
-		y.Data[i] /= max(cells, 1)
-	}
+// leftOut is what the member that did not see a cell says of it.
+type leftOut struct {
+	row, member, metric int // metric: position in neural.metrics
+	value               float64
+	residual
 }
 
-// calibrate learns the noise from each member's residuals on its own fold.
-func (n *neural) calibrate(d *dataset, l lesson) {
+// calibrate learns, from each member's residuals on its own fold, how far to
+// trust the networks against kin, and the noise of both together.
+func (n *neural) calibrate(d *dataset, l *lesson) {
 	ys := make([]num.Matrix, ensemble)
 	for m, net := range n.members {
 		a := newActivations(len(l.fold), l.x.Cols, l.y.Cols, false)
@@ -225,8 +206,8 @@ func (n *neural) calibrate(d *dataset, l lesson) {
 		net.forward(a)
 		ys[m] = a.y
 	}
-	residuals := make([][]residual, len(n.metrics))
-	n.eachCell(d, func(r, at, out, _ int, v float64) {
+	var left []leftOut
+	n.eachCell(d, func(r, at, out, member int, v float64) {
 		m := l.fold[r]
 		if m < 0 {
 			return
@@ -241,12 +222,16 @@ func (n *neural) calibrate(d *dataset, l lesson) {
 		}
 		scale := float64(n.scale[at])
 		p := float64(n.mean[at]) + scale*float64(ys[m].Row(r)[out])
-		k := out / len(n.workloads)
-		residuals[k] = append(residuals[k], residual{
+		left = append(left, leftOut{r, member, out / len(n.workloads), v, residual{
 			group: d.rows[r].class*len(n.workloads) + out%len(n.workloads),
 			p:     p, err: p - v, spread: scale * math.Sqrt(m2/(ensemble-1)),
-		})
+		}})
 	})
+	n.blend(d, left)
+	residuals := make([][]residual, len(n.metrics))
+	for _, o := range left {
+		residuals[o.metric] = append(residuals[o.metric], o.residual)
+	}
 	n.noise = make([]noise, len(n.metrics))
 	for k := range n.metrics {
 		n.noise[k] = fitNoise(residuals[k], len(n.classes)*len(n.workloads))
