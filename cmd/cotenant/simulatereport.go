@@ -62,10 +62,13 @@ func (f *simulateFlags) writeReport(cmd *cobra.Command, s *simulation, w *watche
 	return nil
 }
 
-// commandLine is the command with the flags that were given.
-func commandLine(cmd *cobra.Command) string {
+// commandLine is the command with the flags that were given, but for some.
+func commandLine(cmd *cobra.Command, without ...string) string {
 	line := cmd.CommandPath()
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(without, f.Name) {
+			return
+		}
 		value := f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
