@@ -68,7 +68,7 @@ docs/simulate.md describes the file of jobs.`,
 	fl.StringVar(&f.model, "model", "", "model `FILE` by cotenant fit, for what was not measured")
 	fl.StringSliceVar(&f.exclude, "exclude", []string{"Recommendation"}, "leave out these families of `workloads` of --throughputs")
 	fl.BoolVar(&f.strict, "strict", false, "fail on the first bad record of a file instead of leaving it out")
-	fl.StringArrayVar(&f.policies, "policy", []string{"greedy-wait"}, "policies, a comma `list` of NAME[:key=value...] and exec:PROGRAM")
+	fl.StringArrayVar(&f.policies, "policy", []string{"greedy-wait"}, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM; harmony is the one that was trained")
 	fl.DurationVar(&f.migrate, "migrate", 0, "allow running jobs to move, at this `cost` of standing still")
 	fl.DurationVar(&f.limit, "time-limit", 0, "most `time` for a decision of an exec: policy (default 1m)")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
@@ -85,7 +85,7 @@ func (f *planJobsFlags) run(cmd *cobra.Command) error {
 	if err := checkOutput(f.output); err != nil {
 		return err
 	}
-	specs, err := f.specs()
+	specs, err := f.specs(in)
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (f *planJobsFlags) run(cmd *cobra.Command) error {
 	return writeJobPlans(cmd.OutOrStdout(), f.output, plans)
 }
 
-func (f *planJobsFlags) specs() ([]compare.Spec, error) {
+func (f *planJobsFlags) specs(in *inputs) ([]compare.Spec, error) {
 	var specs []compare.Spec
 	for _, value := range f.policies {
 		for _, part := range splitPolicies(value) {
-			spec, err := parseJobPolicy(part)
+			spec, err := parseJobPolicy(in, part)
 			if err != nil {
 				return nil, err
 			}

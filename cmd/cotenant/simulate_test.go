@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -8,6 +9,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/cotenant/cotenant/place/harmony"
+	"github.com/cotenant/cotenant/place/jobs"
 )
 
 // small is `simulate jobs` on four made-up workloads.
@@ -22,7 +26,8 @@ func TestSimulateJobsGolden(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"simulate.table", small("--seeds", "3", "--load", "1")},
+		// The rules alone: what ships of harmony is trained anew now and then.
+		{"simulate.table", small("--seeds", "3", "--load", "1", "--policy", strings.Join(jobs.Names(), ","))},
 		{"simulate.csv", small("--policy", "greedy,greedy-wait:threshold.v100=0.4:threshold.k80=0.1", "-o", "csv", "--seeds", "2")},
 		{"simulate.json", small("--policy", "greedy:truth", "-o", "json")},
 		{"simulate-options.csv", small("--policy", "greedy,greedy-wait", "-o", "csv", "--migrate", "30s", "--mtbf", "20h", "--repair", "10m",
@@ -41,6 +46,60 @@ func TestSimulateJobsGolden(t *testing.T) {
 			}
 			golden(t, c.name, out)
 		})
+	}
+}
+
+// Without --policy all that is built in runs, the trained one too; its file
+// gives the same, and is named in the manifest.
+func TestSimulateTrainedPolicy(t *testing.T) {
+	out, errs, code := cotenant(t, small("--jobs", "20", "-o", "csv")...)
+	if code != 0 || !strings.Contains(out, "\nharmony,1,20,") {
+		t.Fatalf("exit %d, stdout %q, stderr %q", code, out, errs)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.safetensors")
+	f, err := harmony.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := harmony.Save(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	policy := "harmony@" + path
+	same, errs, code := cotenant(t, small("--jobs", "20", "-o", "csv", "--policy", policy, "--out", filepath.Join(dir, "out"))...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	_, want, _ := strings.Cut(out, "\nharmony,")
+	if _, got, _ := strings.Cut(same, "\n"+policy+","); got != want {
+		t.Errorf("the shipped policy as a file gives %q, want %q", got, want)
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "out", "manifest.json"))
+	if err != nil || !strings.Contains(string(manifest), path) {
+		t.Errorf("the manifest does not name the file: %s, %v", manifest, err)
+	}
+	if err := os.WriteFile(path, b.Bytes()[:b.Len()-9], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		policy, want string
+		code         int
+	}{
+		{policy, "truncated", exitFailed},
+		{"harmony@testdata/throughputs.json", "not a Cotenant policy file for jobs", exitFailed},
+		{"harmony@none.safetensors", "no file", exitFailed},
+		{"harmony:threshold=1", "valid, with defaults: max-wait", exitWrongUse},
+		{"harmony:welcome=1", "unknown parameter", exitWrongUse},
+		{"greedy@" + path, "greedy reads no file", exitWrongUse},
+	} {
+		out, errs, code := cotenant(t, small("--policy", c.policy)...)
+		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %d and %q", c.policy, code, out, errs, c.code, c.want)
+		}
 	}
 }
 

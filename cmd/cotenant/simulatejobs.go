@@ -65,6 +65,9 @@ co-locations, and a model's predictions for the rest; what fits together and
 how fast jobs run alone is always known. With --online they learn from what
 they meet. NAME:truth knows everything.
 
+harmony is a policy that was trained; harmony@FILE one of your own training
+(cotenant train jobs).
+
 The table holds every policy against spread, seed by seed: its mean JCT as a
 share of spread's, with the standard error over seeds, and the share of the gap
 between spread and the lower bound (nobody waits or is slowed) that it closes.
@@ -95,7 +98,7 @@ Exit 1 when a policy failed or left jobs unfinished.`,
 	fl.StringSliceVar(&f.exclude, "exclude", []string{"Recommendation"}, "leave out these families of `workloads`, in --throughputs and --trace; an empty list leaves out none")
 	fl.BoolVar(&f.strict, "strict", false, "fail on the first bad record of a file instead of leaving it out")
 
-	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[:truth][:key=value...] and exec:PROGRAM (default: all that are built in)")
+	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:truth][:key=value...] and exec:PROGRAM (default: all that are built in)")
 	fl.Float64Var(&f.observed, "observed", 1, "`share` of the measured co-locations whose speeds are known beforehand, drawn by seed")
 	fl.StringVar(&f.modelKind, "model-kind", interference.KindNeural, "`kind` of model that predicts the rest: linear, forest, neural")
 	fl.Uint64Var(&f.modelSeed, "model-seed", 0, "draw what is observed by this `seed` for all runs (default: by the seed of each run)")

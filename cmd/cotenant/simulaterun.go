@@ -95,7 +95,7 @@ func (f *simulateFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*si
 		s.Seeds = append(s.Seeds, f.seed+uint64(i))
 	}
 	var err error
-	if s.Specs, err = parseJobPolicies(f.policies); err != nil {
+	if s.Specs, err = parseJobPolicies(in, f.policies); err != nil {
 		return nil, err
 	}
 	if s.draw, err = f.drawn(); err != nil {
@@ -205,14 +205,14 @@ func (f *simulateFlags) readTrace(in *inputs, log io.Writer, s *simulation) erro
 
 // parseJobPolicies reads --policy, and puts spread in front where it is not
 // named: all others are held against it.
-func parseJobPolicies(values []string) ([]compare.Spec, error) {
+func parseJobPolicies(in *inputs, values []string) ([]compare.Spec, error) {
 	if len(values) == 0 {
 		values = []string{strings.Join(compare.Names(), ",")}
 	}
 	var specs []compare.Spec
 	for _, value := range values {
 		for _, part := range splitPolicies(value) {
-			spec, err := parseJobPolicy(part)
+			spec, err := parseJobPolicy(in, part)
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +228,8 @@ func parseJobPolicies(values []string) ([]compare.Spec, error) {
 	return specs, nil
 }
 
-func parseJobPolicy(part string) (compare.Spec, error) {
+// parseJobPolicy reads one policy, and the file that it names.
+func parseJobPolicy(in *inputs, part string) (compare.Spec, error) {
 	if strings.HasPrefix(strings.TrimSpace(part), execPrefix) {
 		spec, err := parsePolicy(part)
 		return compare.Spec{Text: spec.text, Name: spec.name, Argv: spec.argv}, err
@@ -236,6 +237,16 @@ func parseJobPolicy(part string) (compare.Spec, error) {
 	spec, err := compare.ParseSpec(part)
 	if err != nil {
 		return spec, wrongUse("--policy %v", err)
+	}
+	if spec.File == "" {
+		return spec, nil
+	}
+	data, err := in.read("policy", spec.File)
+	if err != nil {
+		return spec, err
+	}
+	if err := spec.Load(bytes.NewReader(data)); err != nil {
+		return spec, fmt.Errorf("--policy %w", err)
 	}
 	return spec, nil
 }

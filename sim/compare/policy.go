@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,11 +15,15 @@ import (
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/place/jobs"
 )
 
 // Spread is the policy that all others are held against.
 const Spread = "spread"
+
+// Harmony is the policy that was trained.
+const Harmony = "harmony"
 
 // Spec is a policy by name, with what it was given: NAME[@FILE][:truth]
 // [:key=value...], or a program (exec:).
@@ -31,6 +36,8 @@ type Spec struct {
 	// Values are the parameters given by hand. Those of tuning go beneath.
 	Values map[string]float64
 	Argv   []string // of an exec: policy
+
+	trained *harmony.File // of a policy that was trained
 }
 
 // constructor makes one kind of policy: the table of them is constructors.
@@ -40,7 +47,7 @@ type constructor struct {
 	// kind of model that it believes; "" is that of the run.
 	kind string
 	// params lists what can be tuned.
-	params func(name string, classes []string, migrate bool) ([]jobs.Param, error)
+	params func(spec Spec, classes []string, migrate bool) ([]jobs.Param, error)
 	make   func(o making) (place.Policy, error)
 }
 
@@ -58,10 +65,11 @@ type making struct {
 // constructors are the policies for jobs by name. A new one is added here.
 func constructors() map[string]constructor {
 	all := map[string]constructor{
-		"exec": {params: noParams, make: newProgram},
+		"exec":  {params: noParams, make: newProgram},
+		Harmony: {file: true, params: harmonyParams, make: newHarmony},
 	}
 	for _, name := range jobs.Names() {
-		c := constructor{params: jobs.Params, make: newRule}
+		c := constructor{params: ruleParams, make: newRule}
 		if name == "linear" {
 			c.kind = interference.KindLinear
 		}
@@ -71,23 +79,65 @@ func constructors() map[string]constructor {
 }
 
 // Names lists the policies that need no file and no program.
-func Names() []string { return jobs.Names() }
+func Names() []string { return append(jobs.Names(), Harmony) }
+
+func ruleParams(spec Spec, classes []string, migrate bool) ([]jobs.Param, error) {
+	return jobs.Params(spec.Name, classes, migrate)
+}
 
 func newRule(o making) (place.Policy, error) {
 	return jobs.New(o.spec.Name, jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
 }
 
-func noParams(string, []string, bool) ([]jobs.Param, error) { return nil, nil }
+func noParams(Spec, []string, bool) ([]jobs.Param, error) { return nil, nil }
 
 func newProgram(o making) (place.Policy, error) {
 	return external.New(o.ctx, o.spec.Argv, external.Options{Model: fitting{o.speeds}, Timeout: o.limit}), nil
 }
 
+// Load reads the file of a policy that is read from one, once for all that are
+// made of the spec.
+func (s *Spec) Load(r io.Reader) error {
+	var err error
+	if s.trained, err = harmony.Load(r); err != nil {
+		return fmt.Errorf("%s: %w", s.Text, err)
+	}
+	return nil
+}
+
+// harmony is the trained policy of a spec: that of its file, or the one that
+// ships.
+func (s Spec) harmony() (*harmony.File, error) {
+	if s.trained == nil && s.File == "" {
+		return harmony.Shipped()
+	}
+	if s.trained == nil {
+		return nil, fmt.Errorf("%s: %s was not read; call Load", s.Text, s.File)
+	}
+	return s.trained, nil
+}
+
+func harmonyParams(spec Spec, _ []string, migrate bool) ([]jobs.Param, error) {
+	f, err := spec.harmony()
+	if err != nil {
+		return nil, err
+	}
+	return f.Params(migrate), nil
+}
+
+func newHarmony(o making) (place.Policy, error) {
+	f, err := o.spec.harmony()
+	if err != nil {
+		return nil, err
+	}
+	return f.Policy(jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
+}
+
 // pessimism is a parameter of all policies that believe a model.
 const pessimism = "pessimism"
 
-// ParseSpec reads NAME[@FILE][:truth][:key=value...]. Parameters are checked
-// when the policy is made.
+// ParseSpec reads NAME[@FILE][:truth][:key=value...]. The file is Load's to
+// read; parameters are checked when the policy is made.
 func ParseSpec(text string) (Spec, error) {
 	s := Spec{Text: strings.TrimSpace(text), Values: map[string]float64{}}
 	head, params, _ := strings.Cut(s.Text, ":")
@@ -135,7 +185,7 @@ func (s Spec) Params(w *World, migrate bool) ([]jobs.Param, error) {
 	if s.Truth && w.Table == nil {
 		return oracleParams(s.Name)
 	}
-	return constructors()[s.Name].params(s.Name, w.Classes(), migrate)
+	return constructors()[s.Name].params(s, w.Classes(), migrate)
 }
 
 // PolicyOptions of Spec.New.
