@@ -256,16 +256,16 @@ func (t *training) affordable(ctx context.Context, log io.Writer, c harmony.Conf
 		return 0, err
 	}
 	const steps = 2
+	begin := time.Now()
 	for i := range 2 { // the first look is at the rivals too
 		bar.at(i, "a look at the validation seeds")
-		begin := time.Now()
+		begin = time.Now()
 		if _, err := trial.Look(ctx); err != nil {
 			return 0, t.stopped(ctx, err)
 		}
-		t.saved = begin
 	}
-	look := time.Since(t.saved)
-	begin := time.Now()
+	look := time.Since(begin)
+	begin = time.Now()
 	for i := range steps {
 		bar.at(2+i, "an update")
 		if _, err := trial.Step(ctx); err != nil {

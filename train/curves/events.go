@@ -47,7 +47,10 @@ func record(to, data []byte) []byte {
 // event begins an Event message.
 func event(at time.Time, step int) []byte {
 	b := protowire.AppendTag(nil, eventWallTime, protowire.Fixed64Type)
-	b = protowire.AppendFixed64(b, math.Float64bits(float64(at.UnixNano())/1e9))
+	b = protowire.AppendFixed64(b, math.Float64bits(float64(at.Unix())+float64(at.Nanosecond())/1e9))
+	if step == 0 { // as protocol buffers write their zeros: not at all
+		return b
+	}
 	b = protowire.AppendTag(b, eventStep, protowire.VarintType)
 	return protowire.AppendVarint(b, uint64(int64(step)))
 }

@@ -3,6 +3,7 @@ package harmony
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/cotenant/cotenant/rl"
 	"github.com/cotenant/cotenant/train/curves"
@@ -62,7 +63,7 @@ func (t *Trainer) due() bool {
 func (p Report) Scalars() []curves.Scalar {
 	var out []curves.Scalar
 	for i, v := range p.Ratios {
-		out = append(out, curves.Scalar{Tag: "validation/jct_over_" + Rivals[i].Name, Value: v})
+		out = append(out, curves.Scalar{Tag: "validation/jct_over_" + strings.ReplaceAll(Rivals[i].Name, "-", "_"), Value: v})
 	}
 	if s := p.Stats; s != nil {
 		out = append(out,
