@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/sim/compare"
 )
 
 // bench holds what the scenarios of one run share.
@@ -24,6 +25,7 @@ type bench struct {
 	live   bool // log is a terminal: show what is at work
 	truths map[string]*truth
 	bounds map[string]limit
+	worlds map[string]*compare.World
 }
 
 func main() {
@@ -53,7 +55,10 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "bench:", err)
 		return 2
 	}
-	b := &bench{ctx: ctx, data: *data, smoke: *smoke, log: log, live: isTerminal(log), truths: map[string]*truth{}, bounds: map[string]limit{}}
+	b := &bench{
+		ctx: ctx, data: *data, smoke: *smoke, log: log, live: isTerminal(log), truths: map[string]*truth{}, bounds: map[string]limit{},
+		worlds: map[string]*compare.World{},
+	}
 	var outcomes []outcome
 	missed, skipped := 0, 0
 	begin := time.Now()
@@ -111,9 +116,12 @@ func (b *bench) outcome(s *scenario) outcome {
 		}
 		var metrics map[string]float64
 		var err error
-		if s.Plan != nil {
+		switch {
+		case s.Plan != nil:
 			metrics, err = b.plan(s.Plan, uint64(seed))
-		} else {
+		case s.Jobs != nil:
+			metrics, err = b.jobs(s.Jobs, uint64(seed))
+		default:
 			metrics, err = b.fit(s.Fit, uint64(seed))
 		}
 		switch {

@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// scenario is one row of a file in scenarios/. Exactly one of Plan and Fit
-// says what is done.
+// scenario is one row of a file in scenarios/. Exactly one of Plan, Fit and
+// Jobs says what is done.
 type scenario struct {
 	Name string `json:"name"`
 	// Plan places a batch with a policy; Fit learns a model and looks at its
-	// error on what it did not see.
+	// error on what it did not see; Jobs replays jobs by several policies.
 	Plan *planSpec `json:"plan,omitempty"`
 	Fit  *fitSpec  `json:"fit,omitempty"`
+	Jobs *jobsSpec `json:"jobs,omitempty"`
 	// Seeds is how many: 0, 1, ... 0 means 1.
 	Seeds int `json:"seeds,omitempty"`
 	// Smoke is how many of the seeds the quick run takes; 0: it leaves the
@@ -140,11 +141,17 @@ func load(folder string) ([]scenario, error) {
 }
 
 func (s *scenario) validate() error {
+	kinds := 0
+	for _, given := range []bool{s.Plan != nil, s.Fit != nil, s.Jobs != nil} {
+		if given {
+			kinds++
+		}
+	}
 	switch {
 	case s.Name == "":
 		return errors.New("no name")
-	case (s.Plan == nil) == (s.Fit == nil):
-		return errors.New("give either plan or fit")
+	case kinds != 1:
+		return errors.New("give one of plan, fit and jobs")
 	case s.Seeds < 0 || s.Smoke < 0 || s.Smoke > max(s.Seeds, 1):
 		return fmt.Errorf("seeds %d, smoke %d: smoke is a number of the seeds", s.Seeds, s.Smoke)
 	case len(s.Checks) == 0:
@@ -157,6 +164,12 @@ func (s *scenario) validate() error {
 		for _, v := range s.Plan.Versus {
 			known = append(known, aboveMetric+v)
 		}
+	}
+	if s.Jobs != nil {
+		if err := s.Jobs.validate(); err != nil {
+			return err
+		}
+		known = s.Jobs.metrics()
 	}
 	for i, c := range s.Checks {
 		if !slices.Contains(known, c.Metric) {
