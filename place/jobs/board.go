@@ -56,9 +56,11 @@ type Board struct {
 	tainted   bool     // some node has taints
 	slotsFree int      // on devices
 	rules     *rules   // nil where the cluster has no constraints
+	index     *alikeSites
 	log       []step
 	dirty     []int32 // gangs to value anew
 	delta     float64 // change of the sum of progress since it was set to 0
+	gained    float64 // the same since Reset
 	stamp     int32
 
 	// Scratch of candidates and of the queue.

@@ -35,8 +35,18 @@ func (b *Board) Candidates(t int) (list []Candidate, why Refusal) {
 		if hi == b.host && b.slotsFree == 0 {
 			return b.found, Full
 		}
-		for s := lo; s < hi; s++ {
-			count[b.consider(int32(t), int32(s))]++
+		if b.index != nil && b.rules == nil && b.onlyNode < 0 && len(b.gangs[b.tasks[t].gang].tasks) == 1 {
+			for _, c := range b.index.list(b, lo, hi) {
+				r := b.fit(int32(t), c.Site)
+				if r == Fits {
+					b.found = append(b.found, c)
+				}
+				count[r] += c.Alike
+			}
+		} else {
+			for s := lo; s < hi; s++ {
+				count[b.consider(int32(t), int32(s))]++
+			}
 		}
 	}
 	if len(b.found) > 0 {

@@ -30,6 +30,7 @@ func (b *Board) Reset(req place.Request) {
 	if b.tainted || constrained(req.View.Constraints()) {
 		b.rules = newRules(b)
 	}
+	b.gained = 0
 }
 
 // sameWorkloads looks at whether two snapshots share what workloads request.
@@ -70,6 +71,9 @@ func (b *Board) begin() {
 		}
 		b.state[i] = nodeState{closed: n.Unschedulable, slots: slots, free: free}
 		b.state[i].share = b.share(int32(i))
+	}
+	if b.index != nil {
+		b.index.anew(b)
 	}
 }
 
@@ -148,6 +152,9 @@ func (b *Board) enter(i int, r *cluster.Running) {
 	})
 	b.tasks[t].home = int32(s)
 	b.occupy(t, int32(s))
+	if len(b.gangs[g].tasks) == 2 {
+		b.touchGang(g)
+	}
 	b.spoil(int32(s))
 }
 
@@ -160,6 +167,9 @@ func (b *Board) leave(t int32) {
 	k := &b.gangs[g]
 	at := slices.Index(k.tasks, t)
 	k.tasks = slices.Delete(k.tasks, at, at+1)
+	if len(k.tasks) == 1 {
+		b.touchGang(g)
+	}
 	b.dirty = append(b.dirty, g)
 	b.freeTasks = append(b.freeTasks, t)
 	if len(k.tasks) == 0 {
@@ -191,6 +201,7 @@ func (b *Board) settle() {
 		}
 		v := b.value(g)
 		b.delta += v - k.progress
+		b.gained += v - k.progress
 		k.progress = v
 	}
 	b.dirty = b.dirty[:0]

@@ -154,6 +154,7 @@ func (b *Board) vacate(t int32) (at int32) {
 func (b *Board) meets(s int32) bool { return int(s) < b.host || !b.atDevices() }
 
 func (b *Board) count(x *task, st *site, by int32) {
+	b.touch(st.node)
 	n := &b.state[st.node]
 	n.tasks += by
 	if n.slots >= 0 {
@@ -202,6 +203,9 @@ func (b *Board) share(node int32) float64 {
 // Progress is a gang's progress as the board stands; of a gang of which some
 // tasks are placed, what it would be if those were all. 0 for none.
 func (b *Board) Progress(g int) float64 { return b.gangs[g].progress }
+
+// Gained is by how much Total changed since Reset.
+func (b *Board) Gained() float64 { return b.gained }
 
 // Total is the sum of progress over all gangs.
 func (b *Board) Total() float64 {
