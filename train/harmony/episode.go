@@ -3,7 +3,6 @@ package harmony
 import (
 	"math"
 	"math/rand/v2"
-	"time"
 
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
@@ -78,7 +77,13 @@ func (t *Trainer) rollout(worker int, world *World, seed, take uint64) (*rl.Traj
 		return nil, err
 	}
 	o := t.Config
-	into := rl.NewTrajectory(rl.Discount(math.Exp(-1 / o.Horizon.Hours())))
+	work := 0.0
+	for i := range e.Jobs {
+		work += e.Jobs[i].Work / float64(len(e.Jobs))
+	}
+	// Time is told in horizons, so that returns are of one size in every world.
+	horizon := o.Horizon * work
+	into := rl.NewTrajectory(rl.Discount(math.Exp(-1)))
 	x := &explorer{
 		sampler: &rl.Sampler{Net: t.learner.Net, Rand: num.Rand(seed, 3, take), Epsilon: o.Explore.At(t.learner.Updates())},
 		into:    into, rand: num.Rand(seed, 4, take), share: o.Noted, aware: !o.Unaware,
@@ -90,7 +95,7 @@ func (t *Trainer) rollout(worker int, world *World, seed, take uint64) (*rl.Traj
 		sites += float64(max(1, len(e.Nodes[i].Devices)))
 	}
 	c.Watch = func(s sim.Stretch) {
-		into.Flow(o.Reward.rate(&s)/sites, (s.To - s.From).Hours())
+		into.Flow(o.Reward.rate(&s)/sites, (s.To-s.From).Seconds()/horizon)
 	}
 	if _, err := sim.Run(c); err != nil {
 		return nil, err
@@ -142,6 +147,3 @@ func (t *Trainer) simulation(worker int, world *World, e Episode, p place.Policy
 func policyByRule(name string, speeds *jobs.Speeds, values map[string]float64) (place.Policy, error) {
 	return jobs.New(name, jobs.Settings{Speeds: speeds, Values: values})
 }
-
-// Duration is how long rewards matter.
-type Duration = time.Duration

@@ -24,8 +24,9 @@ type Config struct {
 	Warm int
 	// Prior is the scale at which the untrained network follows greedy-wait (20).
 	Prior float32
-	// Horizon is the time in which the worth of a reward falls to 1/e (30 h).
-	Horizon time.Duration
+	// Horizon is the time in which the worth of a reward falls to 1/e, in units
+	// of the mean work of an episode's jobs (3).
+	Horizon float64
 	Reward  Reward // Completion
 	// Noted is the share of decisions to learn from (0.25).
 	Noted float64
@@ -57,7 +58,7 @@ func (c *Config) defaults() {
 		c.Prior = 20
 	}
 	if c.Horizon == 0 {
-		c.Horizon = 30 * time.Hour
+		c.Horizon = 3
 	}
 	if c.Reward == "" {
 		c.Reward = Completion
@@ -93,10 +94,10 @@ func NewTrainer(c Config) (*Trainer, error) {
 	}
 	o := rl.DefaultOptions()
 	o.Workers = c.Workers
-	o.Minibatch = 512
+	o.Minibatch = 256
 	o.Entropy = rl.Constant(0.002)
-	o.Rate = rl.Schedule{From: 5e-4, To: 5e-5, Steps: c.Updates}
-	o.Trace = rl.Trace{Decision: 0.98}
+	o.Rate = rl.Schedule{From: 2e-3, To: 2e-4, Steps: c.Updates}
+	o.Trace = rl.Trace{Decision: 0.97}
 	if !c.Forget {
 		o.Remember = 50_000
 		o.Good = rl.Constant(0.1)
