@@ -162,6 +162,12 @@ func (r *run) readMove(m *place.Move) error {
 	if !r.Migrate.On {
 		return fmt.Errorf("moves task %q to node %q, but this run does not allow moves; set Config.Migrate", m.Task, m.To)
 	}
+	if t, ok := r.byID[m.Task]; ok && r.Stale > 0 && t.node < 0 && t.named == r.decision {
+		// An old view shows it running, the queue waiting again after a failure:
+		// what was decided of the queue holds.
+		r.out.Stale++
+		return nil
+	}
 	t, err := r.claim(m.Task, "moves")
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -30,14 +31,7 @@ func TestSimulateJobsGolden(t *testing.T) {
 		{"simulate.table", small("--seeds", "3", "--load", "1", "--policy", strings.Join(jobs.Names(), ","))},
 		{"simulate.csv", small("--policy", "greedy,greedy-wait:threshold.v100=0.4:threshold.k80=0.1", "-o", "csv", "--seeds", "2")},
 		{"simulate.json", small("--policy", "greedy:truth", "-o", "json")},
-		{"simulate-options.csv", small("--policy", "greedy,greedy-wait", "-o", "csv", "--migrate", "30s", "--mtbf", "20h", "--repair", "10m",
-			"--job-failures", "0.1", "--priorities", "--interval", "1m", "--stale", "30s", "--sizes", "1:3,2:1", "--observed", "0.5",
-			"--model-kind", "linear", "--online")},
 		{"simulate-tuned.table", small("--policy", "greedy-wait,greedy-wait:truth", "--tune", "6", "--tune-seeds", "100:2")},
-		{"simulate-contention.csv", []string{
-			"simulate", "jobs", "--contention", "--nodes", "3", "--jobs", "30", "--seeds", "2", "--policy", "greedy,greedy:truth", "--profile", "60",
-			"--model-kind", "linear", "-o", "csv", "--backfill",
-		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, code := cotenant(t, c.args...)
@@ -99,6 +93,35 @@ func TestSimulateTrainedPolicy(t *testing.T) {
 		out, errs, code := cotenant(t, small("--policy", c.policy)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %d and %q", c.policy, code, out, errs, c.code, c.want)
+		}
+	}
+}
+
+// What the options change can be seen in every policy's runs.
+func TestSimulateJobsTakesAllOptions(t *testing.T) {
+	rows := func(args ...string) []jobRow {
+		t.Helper()
+		out, errs, code := cotenant(t, args...)
+		if code != 0 {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		var rows []jobRow
+		if err := json.Unmarshal([]byte(out), &rows); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	for _, r := range rows(small("--policy", "binpack,tetris,fastest,linear,greedy,greedy-wait,matching,greedy:truth", "-o", "json", "--migrate", "30s",
+		"--mtbf", "20h", "--repair", "10m", "--job-failures", "0.2", "--priorities", "--interval", "1m", "--stale", "30s", "--sizes", "1:3,2:1",
+		"--observed", "0.5", "--model-kind", "linear", "--model-seed", "9", "--online")...) {
+		if r.Unfinished > 0 || r.Restarts == 0 || r.MeanJCT < r.LowerBound || r.Policy == "greedy" && r.Moves == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, r := range rows("simulate", "jobs", "--contention", "--nodes", "3", "--rack-size", "2", "--jobs", "30", "--seeds", "2",
+		"--policy", "greedy,greedy-wait,greedy:truth", "--profile", "60", "--model-kind", "linear", "-o", "json", "--backfill") {
+		if r.Unfinished > 0 || r.MeanJCT < r.LowerBound || r.Policy == "greedy:truth" && r.MeanJCT >= r.SpreadMeanJCT {
+			t.Errorf("%+v", r)
 		}
 	}
 }
@@ -312,5 +335,29 @@ func TestAProgramThatBreaksTheRules(t *testing.T) {
 	}
 	if !strings.Contains(out, "greedy") {
 		t.Errorf("the others are not shown:\n%s", out)
+	}
+}
+
+// The example policy in Python is greedy-wait at another threshold, jobs of
+// single workers on pairs being so plain.
+func TestTheExampleOfAPolicyForJobs(t *testing.T) {
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	if _, err := exec.LookPath(python); err != nil {
+		t.Skip("no python3 to run the example with")
+	}
+	out, errs, code := cotenant(t, "simulate", "jobs", "--throughputs", "testdata/throughputs.json", "--nodes", "v100:4", "--jobs", "60", "--load", "1.1",
+		"--backfill", "--policy", "greedy-wait:threshold=0.4,exec:"+python+" ../../examples/policy_jobs.py", "-o", "json")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var rows []jobRow
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if rows[1].MeanJCT != rows[2].MeanJCT {
+		t.Errorf("greedy-wait's mean JCT is %v s, the example's %v s", rows[1].MeanJCT, rows[2].MeanJCT)
 	}
 }

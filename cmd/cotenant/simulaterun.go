@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -253,21 +254,50 @@ func parseJobPolicy(in *inputs, part string) (compare.Spec, error) {
 
 // runAll tunes the policies where asked to, and runs each with every seed.
 func (s *simulation) runAll(ctx context.Context, log io.Writer) ([]compare.Outcome, error) {
-	if err := s.tuneAll(ctx, log); err != nil {
+	stage := &stages{log: log}
+	defer stage.end()
+	s.Fitted = func(done, total int) { stage.at("fit models", done, total, "the next") }
+	if err := s.tuneAll(ctx, stage); err != nil {
 		return nil, err
 	}
-	bar := newProgress(log, "simulate", len(s.Specs)*len(s.Seeds))
-	defer bar.end()
-	bar.at(0, "the models")
 	var done atomic.Int64
 	s.Done = func(spec compare.Spec, seed uint64) {
-		bar.at(int(done.Add(1)), fmt.Sprintf("%s, seed %d", spec.Text, seed))
+		stage.at("simulate", int(done.Add(1)), len(s.Specs)*len(s.Seeds), fmt.Sprintf("%s, seed %d", spec.Text, seed))
 	}
 	outcomes, err := s.Run(ctx)
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted; nothing was written")
 	}
 	return outcomes, err
+}
+
+// stages shows the progress of one kind of work after the other. Safe for
+// concurrent use.
+type stages struct {
+	log  io.Writer
+	mu   sync.Mutex
+	what string
+	bar  *progress
+}
+
+func (s *stages) at(what string, done, total int, next string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == nil || s.what != what {
+		if s.bar != nil {
+			s.bar.end()
+		}
+		s.what, s.bar = what, newProgress(s.log, what, total)
+	}
+	s.bar.at(done, next)
+}
+
+func (s *stages) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar != nil {
+		s.bar.end()
+	}
 }
 
 // verdict says on log what went wrong, and is an error if anything did.

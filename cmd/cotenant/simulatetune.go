@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cotenant/cotenant/sim/compare"
@@ -48,22 +47,16 @@ func (f *simulateFlags) readTuning(s *simulation) error {
 	return nil
 }
 
-func (s *simulation) tuneAll(ctx context.Context, log io.Writer) error {
+func (s *simulation) tuneAll(ctx context.Context, stage *stages) error {
 	if s.tune.Budget == 0 {
 		return nil
 	}
-	var bar *progress
-	var begin sync.Once
 	var done atomic.Int64
 	s.tune.Done = func(spec compare.Spec, runs int) {
-		begin.Do(func() { bar = newProgress(log, "tune", runs) })
-		bar.at(int(done.Add(1)), spec.Text)
+		stage.at("tune", int(done.Add(1)), runs, spec.Text)
 	}
 	var err error
 	s.tuned, err = tune.Policies(ctx, &s.Setting, s.tune)
-	if bar != nil {
-		bar.end()
-	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/contention"
 )
@@ -66,6 +67,17 @@ func Contention(c ContentionConfig) (*World, error) {
 			return nil, err
 		}
 		return prioritised(list, l, seed), nil
+	}
+	byName := map[string]*contention.Workload{}
+	for i := range constants.Workloads {
+		byName[constants.Workloads[i].Name] = &constants.Workloads[i]
+	}
+	// Traces name no parameter servers: a job gets as many as workers.
+	w.TraceTasks = func(t formats.TraceJob) []cluster.Task {
+		if known := byName[t.Workload]; known != nil {
+			return known.Tasks(t.Name, t.Workers, t.Workers)
+		}
+		return t.Job().Tasks
 	}
 	return w, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cotenant/cotenant/interference"
@@ -42,6 +43,9 @@ type Setting struct {
 	Parallel func(n int, f func(i int))
 	// Done, where not nil, is told of each run that ended, from any goroutine.
 	Done func(spec Spec, seed uint64)
+	// Fitted, where not nil, is told of each model that was fitted before the
+	// runs, and of how many there will be, from any goroutine.
+	Fitted func(done, total int)
 	// Hook, where not nil, may set Watch and Decided of a run. It is called from
 	// any goroutine.
 	Hook func(spec Spec, seed uint64, c *sim.Config)
@@ -211,11 +215,15 @@ func (s *Setting) believe(ctx context.Context) error {
 	}
 	models := make([]interference.Model, len(fits))
 	errs := make([]error, len(fits))
+	var done atomic.Int64
 	s.parallel(len(fits), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
 			b := s.Belief
 			b.Kind, b.Seed = fits[i].kind, fits[i].seed
 			models[i], errs[i] = s.World.Fit(b)
+		}
+		if n := int(done.Add(1)); s.Fitted != nil {
+			s.Fitted(n, len(fits))
 		}
 	})
 	if err := errors.Join(errs...); err != nil {

@@ -76,6 +76,9 @@ func (w *World) FromTrace(list []formats.TraceJob, o TraceOptions) (Trace, error
 			out.Scaled++
 		}
 		job := sim.Job{Job: t.Job(), Work: t.Seconds}
+		if w.TraceTasks != nil {
+			job.Tasks = w.TraceTasks(t)
+		}
 		if t.Steps > 0 {
 			job.Work = t.Steps / best
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/sim"
@@ -36,6 +37,8 @@ type World struct {
 	Table interference.Model
 	// Generate draws a stream of jobs of the world.
 	Generate func(Load, uint64) ([]sim.Job, error)
+	// TraceTasks makes the tasks of a job of a trace; nil makes workers alone.
+	TraceTasks func(formats.TraceJob) []cluster.Task
 
 	truth func() sim.Truth
 	calls atomic.Int64
