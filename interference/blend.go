@@ -11,7 +11,8 @@ func (n *neural) blend(d *dataset, left []leftOut) {
 	}
 	w, tables := len(n.workloads), len(n.classes)*len(n.metrics)
 	k := &kin{
-		width: w, weight: make([]float32, tables*w*(w+1)), std: make([]float32, tables*w*w), networks: make([]float32, tables),
+		width: w, weight: make([]float32, tables*w*(w+1)), std: make([]float32, tables*w*w),
+		least: make([]float32, tables), most: make([]float32, tables), networks: make([]float32, tables),
 	}
 	alone := true
 	for at := range tables {
@@ -22,6 +23,7 @@ func (n *neural) blend(d *dataset, left []leftOut) {
 		if !ok {
 			continue
 		}
+		k.least[at], k.most[at] = span(cells)
 		said := map[[2]int]int{} // by row and member
 		for i, c := range cells {
 			said[[2]int{c.row, c.member}] = i
@@ -30,7 +32,7 @@ func (n *neural) blend(d *dataset, left []leftOut) {
 		for i := range left {
 			if o := &left[i]; o.metric == metric && d.rows[o.row].class == class {
 				if j, ok := said[[2]int{o.row, o.member}]; ok {
-					both = append(both, blended{o, p.left[j], p.leftStd[j]})
+					both = append(both, blended{o, k.within(at, p.left[j]), p.leftStd[j]})
 				}
 			}
 		}
@@ -49,6 +51,14 @@ func (n *neural) blend(d *dataset, left []leftOut) {
 	if !alone {
 		n.kin = k
 	}
+}
+
+// span of what was measured, and 0, the logarithm of running alone.
+func span(cells []kinCell) (least, most float32) {
+	for _, c := range cells {
+		least, most = min(least, float32(c.y)), max(most, float32(c.y))
+	}
+	return least, most
 }
 
 // blended is what the networks and kin say of a cell that neither had seen.

@@ -76,7 +76,17 @@ type Errors struct {
 	// Coverage is the share of cells inside Value +- 1.645 Std, the 90 %
 	// interval of a normal distribution.
 	Coverage float64
+	// Calibration is the share held by intervals of other widths.
+	Calibration []Interval
 }
+
+// Interval is the central interval of a normal distribution with a model's
+// Value and Std that should hold Nominal of what is measured, and the share
+// that it does hold.
+type Interval struct{ Nominal, Held float64 }
+
+// nominals are the widths of Errors.Calibration.
+var nominals = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99}
 
 // Evaluate compares a model with samples that it was not fitted on.
 func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, error) {
@@ -91,6 +101,7 @@ func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, er
 	}
 	var relative []float64
 	inside := 0
+	within := make([]int, len(nominals))
 	k := slices.Index(metrics, metric)
 	for c, class := range d.classes {
 		var cs []cluster.Colocation
@@ -111,8 +122,14 @@ func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, er
 					e.Zero++
 				default:
 					relative = append(relative, math.Abs(p.Value-o.value)/o.value)
-					if math.Abs(p.Value-o.value) <= z90*p.Std {
+					off := math.Abs(p.Value - o.value)
+					if off <= z90*p.Std {
 						inside++
+					}
+					for i, nominal := range nominals {
+						if off <= math.Sqrt2*math.Erfinv(nominal)*p.Std {
+							within[i]++
+						}
 					}
 				}
 			}
@@ -130,5 +147,8 @@ func Evaluate(m Model, metric history.Metric, held []history.Sample) (Errors, er
 	e.Median = relative[(e.Cells-1)/2]
 	e.P95 = relative[int(math.Ceil(0.95*float64(e.Cells)))-1]
 	e.Coverage = float64(inside) / float64(e.Cells)
+	for i, nominal := range nominals {
+		e.Calibration = append(e.Calibration, Interval{nominal, float64(within[i]) / float64(e.Cells)})
+	}
 	return e, nil
 }

@@ -118,6 +118,8 @@ func (n *neural) put(t *tensors.Writer) {
 		c, m := len(n.classes), len(n.metrics)
 		t.Floats("kin.weight", k.weight, c, m, k.width, k.width+1)
 		t.Floats("kin.std", k.std, c, m, k.width, k.width)
+		t.Floats("kin.least", k.least, c, m)
+		t.Floats("kin.most", k.most, c, m)
 		t.Floats("kin.networks", k.networks, c, m)
 	}
 }
@@ -133,6 +135,12 @@ func loadKin(t *tensors.Reader, classes, metrics, workloads int) (*kin, error) {
 		return nil, err
 	}
 	if k.std, err = t.Floats("kin.std", false, classes, metrics, workloads, workloads); err != nil {
+		return nil, err
+	}
+	if k.least, err = t.Floats("kin.least", false, classes, metrics); err != nil {
+		return nil, err
+	}
+	if k.most, err = t.Floats("kin.most", false, classes, metrics); err != nil {
 		return nil, err
 	}
 	if k.networks, err = t.Floats("kin.networks", false, classes, metrics); err != nil {

@@ -34,6 +34,10 @@ type kin struct {
 	// standard deviation of always + effect, what is not known of the pair. Of
 	// several neighbours the least known counts.
 	std []float32
+	// least and most ratio measured, as logarithms, by class and metric: a rate
+	// that nobody exceeds (a job alone on its device) is a limit, and kin keep
+	// to it.
+	least, most []float32
 	// networks is the weight of the ensemble by class and metric, 1 - networks
 	// that of kin.
 	networks []float32
@@ -185,9 +189,13 @@ func (k *kin) logRatio(at int, ms []member, j int) (mean, std float64) {
 		}
 	}
 	if beside {
-		mean += float64(weight[k.width])
+		mean = k.within(at, mean+float64(weight[k.width]))
 	}
 	return mean, std
+}
+
+func (k *kin) within(at int, mean float64) float64 {
+	return min(float64(k.most[at]), max(float64(k.least[at]), mean))
 }
 
 // table is the part of weight that is of one class and metric, stds that of

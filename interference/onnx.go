@@ -156,19 +156,19 @@ func (k *kin) onnx(g *onnxGraph, p, spread string, classes int) (blended, both s
 		means = append(means, g.node("Add", []string{sum, g.node("Mul", []string{met, gather("always", always, classes, w)})}))
 		stds = append(stds, g.node("ReduceMax", []string{g.node("Mul", []string{there, gather("std", std, classes, w, w)})}, across, flat))
 	}
-	share, rest := make([]float32, 0, classes*ms*w), make([]float32, 0, classes*ms*w)
-	for _, s := range k.networks {
+	var share, rest, least, most []float32 // by class, metric and workload
+	for i, s := range k.networks {
 		for range w {
 			share, rest = append(share, s), append(rest, 1-s)
+			least, most = append(least, k.least[i]), append(most, k.most[i])
 		}
 	}
 	of, others := g.byClass("kin_networks", share, classes), g.byClass("kin_rest", rest, classes)
-	weigh := func(networks string, kin []string) (string, string) {
-		all := g.node("Concat", kin, attribute{name: "axis", value: 1})
-		return g.node("Mul", []string{networks, of}), g.node("Mul", []string{all, others})
-	}
-	a, b := weigh(p, means)
-	c, d := weigh(spread, stds)
+	all := func(of []string) string { return g.node("Concat", of, attribute{name: "axis", value: 1}) }
+	mean := g.node("Max", []string{all(means), g.byClass("kin_least", least, classes)})
+	mean = g.node("Min", []string{mean, g.byClass("kin_most", most, classes)})
+	a, b := g.node("Mul", []string{p, of}), g.node("Mul", []string{mean, others})
+	c, d := g.node("Mul", []string{spread, of}), g.node("Mul", []string{all(stds), others})
 	squares := g.node("Add", []string{g.node("Mul", []string{c, c}), g.node("Mul", []string{d, d})})
 	return g.node("Add", []string{a, b}), g.node("Sqrt", []string{squares})
 }

@@ -16,10 +16,11 @@ import (
 //	median_error  median relative error
 //	p95_error     95th percentile of the relative error
 //	coverage      share of held-out values inside the 90 % interval
+//	coverage_50   the same of the 50 % interval; so coverage_80, _95 and _99
 //	silent        held-out cells that the model does not answer
 //	seconds       training alone
 //	peak_mib      most memory that the process held meanwhile; 0 where unknown
-var fitMetrics = []string{"error", "median_error", "p95_error", "coverage", "silent", "seconds", "peak_mib"}
+var fitMetrics = []string{"error", "median_error", "p95_error", "coverage", "coverage_50", "coverage_80", "coverage_95", "coverage_99", "silent", "seconds", "peak_mib"}
 
 // fitted is a model of a part of the truth that the seed draws. What was
 // measured overrides what is predicted.
@@ -71,8 +72,12 @@ func (b *bench) fit(f *fitSpec, seed uint64) (map[string]float64, error) {
 	if e.Cells == 0 {
 		return nil, fmt.Errorf("the %s model is silent about all of %d held-out cells", f.Kind, e.Silent)
 	}
-	return map[string]float64{
+	m := map[string]float64{
 		"error": e.Mean, "median_error": e.Median, "p95_error": e.P95, "coverage": e.Coverage, "silent": float64(e.Silent),
 		"seconds": took, "peak_mib": peak,
-	}, nil
+	}
+	for _, c := range e.Calibration {
+		m[fmt.Sprintf("coverage_%.0f", 100*c.Nominal)] = c.Held
+	}
+	return m, nil
 }

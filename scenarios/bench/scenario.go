@@ -52,9 +52,13 @@ type measured struct {
 }
 
 // truthSpec names what judges: a file of measurements below the data folder,
-// the data set that ships ("embedded"), or a generated truth.
+// the data set that ships ("embedded"), or a generated truth. Of rates of
+// training jobs (.json), Class takes one class of devices and Exclude leaves
+// families of workloads out; pairs that do not fit together are left out too.
 type truthSpec struct {
 	File      string         `json:"file,omitempty"`
+	Class     string         `json:"class,omitempty"`
+	Exclude   []string       `json:"exclude,omitempty"`
 	Embedded  bool           `json:"embedded,omitempty"`
 	Generated *generatedSpec `json:"generated,omitempty"`
 }

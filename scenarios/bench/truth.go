@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/cotenant/cotenant/data"
 	"github.com/cotenant/cotenant/history"
@@ -62,7 +63,13 @@ func (b *bench) samples(s truthSpec) ([]history.Sample, error) {
 		return data.Samples()
 	}
 	path := filepath.Join(b.data, s.File)
-	samples, _, err := formats.ReadFile(path, formats.Options{Strict: true}, formats.ReadMetisCSV)
+	read := formats.ReadMetisCSV
+	if filepath.Ext(path) == ".json" {
+		read = formats.ReadGavel
+	}
+	samples, _, err := formats.ReadFile(path, formats.Options{Strict: true, Exclude: s.Exclude}, read)
+	samples, _ = history.SplitMisfits(samples)
+	samples = slices.DeleteFunc(samples, func(x history.Sample) bool { return s.Class != "" && x.Class != s.Class || x.Workers > 1 })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is %w", path, errAbsent)
 	}
