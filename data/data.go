@@ -22,6 +22,12 @@ var extra []byte
 //go:embed machine.json
 var Machine []byte
 
+// Trace is example.trace: jobs in the layout of Gavel's traces, drawn for the
+// world of sim/contention. The demo replays it.
+//
+//go:embed example.trace
+var Trace []byte
+
 var repeats = sync.OnceValues(func() ([]history.Sample, error) { return parse("samples.jsonl", complete) })
 
 var samples = sync.OnceValues(func() ([]history.Sample, error) {

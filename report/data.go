@@ -19,6 +19,9 @@ type Data struct {
 	Split  string
 	Models []Model
 	Plan   Plan
+	// Jobs are training jobs under several policies; nothing is shown of them
+	// where it is nil.
+	Jobs *Simulation
 }
 
 // Model is how well a kind of model predicts held-out co-locations.

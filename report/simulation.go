@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"time"
 )
@@ -72,7 +71,7 @@ var (
 	simulationCSS string
 )
 
-var simulationPage = template.Must(template.New("simulation").Parse(simulationHTML))
+var simulationPage = withParts("simulation", simulationHTML)
 
 // WriteSimulation writes a comparison of policies as one HTML page, like
 // Write: everything is escaped, and nothing is written if the page cannot be

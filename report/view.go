@@ -17,6 +17,7 @@ type view struct {
 	Models                  modelsView
 	Plan                    planView
 	Maps                    mapsView
+	Jobs                    *simulationView
 	Steps                   []legend
 }
 
@@ -54,7 +55,7 @@ type heatRow struct {
 
 func newView(d Data) view {
 	v := view{
-		Title: d.Title, Command: d.Command, CSS: template.CSS(pageCSS + paletteCSS()),
+		Title: d.Title, Command: d.Command, CSS: template.CSS(pageCSS + simulationCSS + paletteCSS()),
 		Facts: facts(d.Measured), Models: newModelsView(d), Plan: newPlanView(d.Plan),
 		Maps: newMapsView(d), Steps: stepLegend(),
 	}
@@ -68,6 +69,11 @@ func newView(d Data) view {
 		v.Classes = append(v.Classes, newClassView(c, d.Measured.Notes, d.Measured.Units))
 	}
 	v.Tiles = tiles(d)
+	if d.Jobs != nil {
+		jobs := newSimulationView(*d.Jobs)
+		v.Jobs = &jobs
+		v.Tiles = append(v.Tiles, jobs.Tiles[:min(1, len(jobs.Tiles))]...)
+	}
 	return v
 }
 

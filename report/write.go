@@ -13,9 +13,16 @@ var (
 	pageHTML string
 	//go:embed page.css
 	pageCSS string
+	//go:embed parts.html
+	partsHTML string
 )
 
-var page = template.Must(template.New("page").Parse(pageHTML))
+var page = withParts("page", pageHTML)
+
+// withParts is a page that may use the parts that all pages share.
+func withParts(name, html string) *template.Template {
+	return template.Must(template.Must(template.New(name).Parse(partsHTML)).Parse(html))
+}
 
 // Write writes the report as one HTML page. Everything in Data is escaped:
 // names may hold anything. Nothing is written to w if the page cannot be made.

@@ -27,6 +27,7 @@ type demoFlags struct {
 	nodes  int
 	seed   uint64
 	seeds  int
+	jobs   int
 	output string
 }
 
@@ -37,13 +38,15 @@ func demoCommand() *cobra.Command {
 	var f demoFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show it all on the measurements that ship: interference, models, plans, report.html",
-		Long: `Show what Cotenant does, on the measurements that ship with it:
+		Short: "Show it all on what ships: interference, models, plans, jobs, report.html",
+		Long: `Show what Cotenant does, on the measurements and the trace that ship with it:
 
   what was measured, and who slows whom;
   how well each kind of model, fitted on half of it, predicts the other half;
   what every policy makes of a batch of tasks when it sees only the neural
-  model, judged by what was measured and held against a proven bound.
+  model, judged by what was measured and held against a proven bound;
+  how long training jobs take when policies place them: a trace replayed on a
+  simulated cluster, with the policy that was trained among them.
 
 It writes all of it as one page, which loads nothing from anywhere.`,
 		Example: `  cotenant demo
@@ -60,6 +63,7 @@ It writes all of it as one page, which loads nothing from anywhere.`,
 	fl.IntVar(&f.nodes, "nodes", 20, "`N` nodes to place on")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 3, "fit each model with `N` seeds: S, S+1, ...")
+	fl.IntVar(&f.jobs, "jobs", 300, "replay the first `N` jobs of the example trace; 0 for none")
 	fl.StringVarP(&f.output, "output", "o", "table", "form of the results: "+strings.Join(demoForms, ", "))
 	return cmd
 }
@@ -72,6 +76,8 @@ func (f *demoFlags) check() error {
 		return wrongUse("--nodes %d: give 1 to %d", f.nodes, maxNodes)
 	case f.seeds < 1 || f.seeds > maxSeeds:
 		return wrongUse("--seeds %d: give 1 to %d", f.seeds, maxSeeds)
+	case f.jobs < 0:
+		return wrongUse("--jobs %d: negative", f.jobs)
 	case f.seed > math.MaxUint64-maxSeeds:
 		return wrongUse("--seed %d: too large", f.seed)
 	}
@@ -137,11 +143,19 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 		return err
 	}
 
+	replay, err := f.replay(ctx, log, tables)
+	if err != nil {
+		return err
+	}
+
 	data := report.Data{
 		Title: "Cotenant: what " + name + " show", Created: time.Now(), Command: "cotenant demo", Measured: measured,
 		Split: trial.words(), Models: trial.report(), Plan: p.report(limit, plans, failures),
 	}
 	data.Plan.Sees = fmt.Sprintf("a neural model that learned from %d of the co-locations; the policy measured uses only those that it learned from", trial.train)
+	if replay != nil {
+		data.Jobs = replay.report()
+	}
 	var page bytes.Buffer
 	if err := report.Write(&page, data); err != nil {
 		return err
@@ -150,20 +164,42 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 		return fmt.Errorf("--report: %w", err)
 	}
 	fmt.Fprintf(log, "wrote %s: open it in a browser\n", f.report)
-	if err := f.writeRows(cmd.OutOrStdout(), trial.rows, plans); err != nil {
+	if err := f.writeRows(cmd.OutOrStdout(), trial.rows, plans, replay); err != nil {
 		return err
 	}
-	return outcome(log, plans, failures)
+	if err := outcome(log, plans, failures); err != nil || replay == nil {
+		return err
+	}
+	return replay.verdict(log, replay.outcomes)
+}
+
+// replay replays the example trace and prints what came of it; nil where it is
+// not asked for.
+func (f *demoFlags) replay(ctx context.Context, log, tables io.Writer) (*jobsTrial, error) {
+	if f.jobs == 0 {
+		return nil, nil
+	}
+	t, err := replayJobs(ctx, log, f)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(tables)
+	return t, t.writeDemo(tables)
 }
 
 // writeRows writes what models and policies reach as one array.
-func (f *demoFlags) writeRows(w io.Writer, models []fitRow, plans []plan) error {
+func (f *demoFlags) writeRows(w io.Writer, models []fitRow, plans []plan, replay *jobsTrial) error {
 	var rows []any
 	for _, m := range models {
 		rows = append(rows, m)
 	}
 	for _, p := range plans {
 		rows = append(rows, p)
+	}
+	if replay != nil {
+		for _, r := range jobRows(replay.outcomes) {
+			rows = append(rows, r)
+		}
 	}
 	switch f.output {
 	case "json":

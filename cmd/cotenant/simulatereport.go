@@ -23,11 +23,22 @@ import (
 
 // writeReport writes the page of --report.
 func (f *simulateFlags) writeReport(cmd *cobra.Command, s *simulation, w *watched, outcomes []compare.Outcome) error {
-	rows := compare.Rows(outcomes)
-	page := report.Simulation{
-		Title: "Jobs by several policies", Created: time.Now(), Command: commandLine(cmd),
-		Facts: s.facts(f), Seeds: len(s.Seeds), Bound: rows[0].Bound, Sharing: "a device",
+	page := s.page(w, outcomes)
+	page.Title, page.Created, page.Command, page.Facts = "Jobs by several policies", time.Now(), commandLine(cmd), s.facts(f)
+	var b bytes.Buffer
+	if err := report.WriteSimulation(&b, page); err != nil {
+		return err
 	}
+	if err := writeFile(f.report, b.Bytes()); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
+}
+
+// page is what came of the runs, for a page.
+func (s *simulation) page(w *watched, outcomes []compare.Outcome) report.Simulation {
+	rows := compare.Rows(outcomes)
+	page := report.Simulation{Seeds: len(s.Seeds), Bound: rows[0].Bound, Sharing: "a device"}
 	if s.World.Scope == history.ScopeNode {
 		page.Sharing = "a node"
 	}
@@ -52,14 +63,7 @@ func (f *simulateFlags) writeReport(cmd *cobra.Command, s *simulation, w *watche
 	for _, r := range rows {
 		page.Policies = append(page.Policies, w.simulated(r, outcomes, page.Workloads, s.World.Scope))
 	}
-	var b bytes.Buffer
-	if err := report.WriteSimulation(&b, page); err != nil {
-		return err
-	}
-	if err := writeFile(f.report, b.Bytes()); err != nil {
-		return fmt.Errorf("--report: %w", err)
-	}
-	return nil
+	return page
 }
 
 // commandLine is the command with the flags that were given, but for some.
