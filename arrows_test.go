@@ -54,6 +54,7 @@ var layers = []string{
 	"report",
 	"serve",
 	"scenarios/bench",
+	"scenarios/ablation",
 	"cmd/cotenant",
 }
 

@@ -16,8 +16,9 @@ import (
 
 // withoutExample names the packages that show no runnable Example, and why.
 var withoutExample = map[string]string{
-	"cmd/cotenant":    "its use is a command line: the README shows it and its tests run it",
-	"scenarios/bench": "a program: `make bench`",
+	"cmd/cotenant":       "its use is a command line: the README shows it and its tests run it",
+	"scenarios/bench":    "a program: `make bench`",
+	"scenarios/ablation": "a program: its tests run it",
 
 	"cluster/clustertest": "for tests, which show its use",
 	"place/placetest":     "for tests, which show its use",
