@@ -75,9 +75,11 @@ type Jobs struct {
 	mark       int     // of the board when the sites were counted
 	lo, hi     int     // the sites that workers can be on
 	free, open float64
-	freeOf     []float64 // share of free sites by class number
+	freeOf, of []float64 // share of free sites, and sites, by class number
 	queueAge   float64
 	pace       float64
+	total      float64 // sum of progress when the board was reset
+	first      int     // a worker that waits
 
 	rows    []float32
 	context [Contexts]float32
@@ -85,7 +87,10 @@ type Jobs struct {
 }
 
 // NewJobs encodes for one board.
-func NewJobs(b *jobs.Board) *Jobs { return &Jobs{board: b} }
+func NewJobs(b *jobs.Board) *Jobs {
+	b.Index()
+	return &Jobs{board: b}
+}
 
 // hours is a time as features show it.
 func hours(d time.Duration) float64 { return math.Log1p(max(0, d.Hours())) / 4 }
@@ -108,7 +113,8 @@ func (e *Jobs) Begin() {
 		}
 		e.queueAge += b.Age(g).Hours()
 		if e.hi == 0 {
-			e.lo, e.hi = b.Range(e.worker(g))
+			e.first = e.worker(g)
+			e.lo, e.hi = b.Range(e.first)
 		}
 		if len(tasks) == 1 && len(e.kinds) < maxKinds && !seen[b.Kind(g)] {
 			seen[b.Kind(g)] = true
@@ -117,6 +123,7 @@ func (e *Jobs) Begin() {
 	}
 	e.queueAge /= float64(max(1, b.Pending()))
 	e.mark = -1
+	e.total = b.Total() - b.Gained()
 }
 
 // worker is the first task of a gang that is no parameter server.
@@ -132,33 +139,33 @@ func (e *Jobs) worker(g int) int {
 
 // count looks over the sites, again where the board has changed.
 func (e *Jobs) count() {
-	b := e.board
+	b, t := e.board, e.first
 	if e.mark == b.Mark() {
 		return
 	}
 	e.mark = b.Mark()
-	free, open := 0, 0
-	var freeOf, of []float64
-	for s := e.lo; s < e.hi; s++ {
-		c := b.Class(s)
-		for len(of) <= c {
-			of, freeOf = append(of, 0), append(freeOf, 0)
+	free, open := int32(0), int32(0)
+	e.freeOf, e.of = e.freeOf[:0], e.of[:0]
+	for _, k := range b.Groups(t) {
+		c := b.Class(int(k.Site))
+		for len(e.of) <= c {
+			e.of, e.freeOf = append(e.of, 0), append(e.freeOf, 0)
 		}
-		of[c]++
-		if left, _ := b.Slots(s); left > 0 {
-			open++
+		e.of[c] += float64(k.Alike)
+		if left, _ := b.Slots(int(k.Site)); left > 0 {
+			open += k.Alike
 		}
-		if len(b.Tenants(s)) == 0 {
-			free++
-			freeOf[c]++
+		if len(b.Tenants(int(k.Site))) == 0 {
+			free += k.Alike
+			e.freeOf[c] += float64(k.Alike)
 		}
 	}
-	for c := range of {
-		freeOf[c] /= max(1, of[c])
+	for c := range e.of {
+		e.freeOf[c] /= max(1, e.of[c])
 	}
 	n := float64(max(1, e.hi-e.lo))
-	e.free, e.open, e.freeOf = float64(free)/n, float64(open)/n, freeOf
-	e.pace = b.Total() / n
+	e.free, e.open = float64(free)/n, float64(open)/n
+	e.pace = (e.total + b.Gained()) / n
 }
 
 // Encode gives the features of the options of a gang, none of whose tasks is
