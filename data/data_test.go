@@ -1,10 +1,12 @@
 package data
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 var six = []string{"allreduce", "memcached", "nginx", "postgres", "redis", "stream"}
@@ -65,6 +67,18 @@ func TestSamplesShowInterference(t *testing.T) {
 		if here, before := sum[k]/n[k], sum[k-1]/n[k-1]; !(here < before-.05) {
 			t.Errorf("mean performance %.3f of %d tasks, %.3f of %d", here, k, before, k-1)
 		}
+	}
+}
+
+// The example trace is read by the reader of Gavel's traces, and nothing in it
+// needs a warning.
+func TestTraceIsOneOfGavels(t *testing.T) {
+	jobs, report, err := formats.ReadGavelTrace(bytes.NewReader(Trace), formats.Options{Strict: true})
+	if err != nil || len(jobs) != 300 || len(report.Warnings) > 0 {
+		t.Errorf("%d jobs, %v, %v", len(jobs), report.Warnings, err)
+	}
+	if fields := bytes.Count(Trace[:bytes.IndexByte(Trace, '\n')], []byte("\t")); fields != 9 {
+		t.Errorf("%d tabs in a line; the layout has 10 fields", fields)
 	}
 }
 

@@ -41,8 +41,9 @@ func sample(a, b, c string) report.Data {
 		{Name: "node-" + b, Class: "big " + c, Slots: 3, Tasks: abc},
 		{Name: "node-" + c, Class: "big " + c, Slots: 3},
 	}
+	jobs := simulation(a, b, c)
 	return report.Data{
-		Title: "Report on " + a, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "cotenant demo " + a,
+		Jobs: &jobs, Title: "Report on " + a, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "cotenant demo " + a,
 		Measured: m, Split: "Half of " + a + ".",
 		Models: []report.Model{
 			{Kind: "table", Runs: []report.Run{{Mean: math.NaN(), Median: math.NaN(), P95: math.NaN(), Coverage: math.NaN()}}},
@@ -161,6 +162,7 @@ func TestPageShowsWhatWasGiven(t *testing.T) {
 		"silent about what was not measured", "11.0 % ± 1.4 %", "alpha in alpha+beta: measured 0.50, predicted 0.60",
 		"5 tasks on 3 nodes of 3 slots", "2 alpha, 2 beta, 1 gamma", "proven: no placement can do better", "75.00 %", "91.67 %",
 		"cannot place alpha", "alpha (performance 0.50), beta (performance 1.30)", "alpha + beta",
+		`id="jobs"`, "0.900 ± 0.010", "broke on alpha", "JCT, h", "mean ± standard error over 3 seeds", "says what beta does", "-10.0 %", "lower bound",
 		"<b>0.50</b>", "of its speed alone is left to alpha beside beta",
 	} {
 		if !strings.Contains(page, s) {
@@ -183,6 +185,12 @@ func TestEmptySectionsSaySo(t *testing.T) {
 	for _, s := range []string{"No measurements were given", "No model was fitted", "No task batch was placed", "Co-located workloads"} {
 		if !strings.Contains(page, s) {
 			t.Errorf("the page lacks %q", s)
+		}
+	}
+	// Jobs are a world of their own, which not every report has.
+	for _, s := range []string{`id="jobs"`, "#jobs", "JCT"} {
+		if strings.Contains(page, s) {
+			t.Errorf("the page without jobs contains %q", s)
 		}
 	}
 }

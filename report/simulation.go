@@ -36,6 +36,8 @@ type Fact struct{ Name, Text string }
 // Simulated is what one policy did.
 type Simulated struct {
 	Name string
+	// Words say in one sentence what the policy does.
+	Words string
 	// Ratio is the mean over seeds of its mean JCT / spread's, Closed the share
 	// of the gap between spread and the lower bound that it closes, each with a
 	// standard error.

@@ -24,7 +24,7 @@ func simulation(a, b, c string) report.Simulation {
 	}
 	for i, name := range []string{"spread", "policy " + b, "failed"} {
 		p := report.Simulated{
-			Name: name, Ratio: 1 - float64(i)/10, RatioError: .01, Closed: float64(i) / 4, ClosedError: .02,
+			Name: name, Words: "says what " + b + " does", Ratio: 1 - float64(i)/10, RatioError: .01, Closed: float64(i) / 4, ClosedError: .02,
 			Mean: 9000, Median: 5000, P95: 40000, LongestWait: 3600,
 			JCTs:   []float64{100, 5000, 9000, 20000, 86400},
 			Queue:  []report.QueueStep{{From: 0, Queued: 0}, {From: 3600, Queued: 4}, {From: 3700, Queued: 1}, {From: 9000, Queued: 0}},
@@ -86,7 +86,8 @@ func TestSimulationOfNothingSaysSo(t *testing.T) {
 	one := simulation("a", "b", "c")
 	one.Policies = one.Policies[:1]
 	one.Policies[0].JCTs, one.Policies[0].Mean, one.True, one.Believed = []float64{5}, 5, nil, nil
-	if page := writeSimulation(t, one); !strings.Contains(page, "JCT, s") || strings.Contains(page, "NaN") {
+	one.Seeds = 1
+	if page := writeSimulation(t, one); !strings.Contains(page, "JCT, s") || !strings.Contains(page, "one seed") || strings.Contains(page, "NaN") {
 		t.Error("the page of one short job is wrong")
 	}
 }

@@ -14,7 +14,7 @@ type simulationView struct {
 	CSS                     template.CSS
 	Tiles                   []tile
 	Facts                   []Fact
-	Seeds, Unit             string
+	Over, Unit              string
 	Rows                    []simulatedRow
 	Bound                   string
 	JCT, Queue              *linesView
@@ -26,7 +26,7 @@ type simulationView struct {
 
 type simulatedRow struct {
 	Name                                          name
-	Class                                         string
+	Class, Words                                  string
 	Ratio, Closed, Mean, Median, P95, Wait, Error string
 	Bar                                           barView
 }
@@ -56,13 +56,16 @@ func lineClass(i int) string { return fmt.Sprintf("s%d", i%manySeries) }
 func newSimulationView(s Simulation) simulationView {
 	v := simulationView{
 		Title: s.Title, Command: s.Command, CSS: template.CSS(pageCSS + simulationCSS + paletteCSS()),
-		Facts: s.Facts, Seeds: plural(s.Seeds, "seed", "seeds"), Sharing: s.Sharing, Steps: stepLegend(), Bound: fixed(s.Bound, 3),
+		Facts: s.Facts, Over: "one seed", Sharing: s.Sharing, Steps: stepLegend(), Bound: fixed(s.Bound, 3),
 	}
 	if v.Title == "" {
 		v.Title = "Jobs by several policies"
 	}
 	if v.Sharing == "" {
 		v.Sharing = "a device"
+	}
+	if s.Seeds > 1 {
+		v.Over = "mean ± standard error over " + plural(s.Seeds, "seed", "seeds")
 	}
 	if !s.Created.IsZero() {
 		v.Created = s.Created.UTC().Format("2 January 2006 15:04 MST")
@@ -77,7 +80,7 @@ func newSimulationView(s Simulation) simulationView {
 	}
 	for i, p := range s.Policies {
 		row := simulatedRow{
-			Name: breakable(p.Name), Class: lineClass(i), Error: p.Error,
+			Name: breakable(p.Name), Class: lineClass(i), Words: p.Words, Error: p.Error,
 			Ratio: plusMinus(p.Ratio, p.RatioError, fixed, 3), Closed: plusMinus(p.Closed, p.ClosedError, percent, 0),
 			Mean: fixed(p.Mean/per, 2), Median: fixed(p.Median/per, 2), P95: fixed(p.P95/per, 1), Wait: fixed(p.LongestWait/per, 1),
 		}

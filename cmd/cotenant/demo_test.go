@@ -60,13 +60,14 @@ func writeSamples(t *testing.T, samples []history.Sample) string {
 func TestDemoShowsWhatWasMeasuredLearnedAndPlanned(t *testing.T) {
 	from := writeSamples(t, madeUp(3, "a", "b", "c"))
 	page := filepath.Join(t.TempDir(), "page.html")
-	out, errs, code := cotenant(t, "demo", "--samples", from, "--report", page, "--seeds", "2", "--nodes", "6")
+	out, errs, code := cotenant(t, "demo", "--samples", from, "--report", page, "--seeds", "2", "--nodes", "6", "--jobs", "60")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for _, want := range []string{
 		"measured: 19 co-locations", "mean relative error of the rate", "table", "linear", "forest", "neural",
 		"of 15 tasks on 6 nodes", "spread", "greedy-search", "yes",
+		"60 training jobs on 6 servers", "JCT / SPREAD", "harmony", "(lower bound)",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the tables lack %q:\n%s", want, out)
@@ -79,7 +80,7 @@ func TestDemoShowsWhatWasMeasuredLearnedAndPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a beside b: performance 0.75", "15 tasks on 6 nodes of 3 slots", "proven: no placement can do better", "held-out cells"} {
+	for _, want := range []string{"a beside b: performance 0.75", "15 tasks on 6 nodes of 3 slots", "proven: no placement can do better", "held-out cells", "60 of the example trace", "a network trained by reinforcement learning"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -98,6 +99,10 @@ type demoRow struct {
 	BoundOn       string `json:"bound_on"`
 	Proven        bool
 	Seconds       float64
+	Jobs          int
+	JCT           float64 `json:"mean_jct_s"`
+	LowerBound    float64 `json:"lower_bound_s"`
+	Unfinished    int
 	Placement     []struct{ Colocation map[string]int }
 }
 
@@ -105,7 +110,7 @@ func TestDemoGivesTheSameRowsForTheSameSeed(t *testing.T) {
 	from := writeSamples(t, madeUp(3, "a", "b", "c"))
 	rows := func() []demoRow {
 		page := filepath.Join(t.TempDir(), "page.html")
-		out, errs, code := cotenant(t, "demo", "--samples", from, "--report", page, "--seeds", "1", "--nodes", "6", "-o", "json")
+		out, errs, code := cotenant(t, "demo", "--samples", from, "--report", page, "--seeds", "1", "--nodes", "6", "--jobs", "60", "-o", "json")
 		var rows []demoRow
 		if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil {
 			t.Fatalf("exit %d: %v: %s\n%s", code, err, errs, out)
@@ -119,9 +124,14 @@ func TestDemoGivesTheSameRowsForTheSameSeed(t *testing.T) {
 	if again := rows(); fmt.Sprint(first) != fmt.Sprint(again) {
 		t.Errorf("two runs differ:\n%+v\n%+v", first, again)
 	}
-	shares := map[string]float64{}
+	shares, jcts := map[string]float64{}, map[string]float64{}
 	for _, r := range first {
 		switch {
+		case r.Jobs > 0:
+			jcts[r.Policy] = r.JCT
+			if r.Jobs != 60 || r.Unfinished > 0 || !(r.JCT > r.LowerBound) {
+				t.Errorf("policy for jobs: %+v", r)
+			}
 		case r.Model != "":
 			if r.Train != 10 || r.HeldOut != 9 || r.Model != "table" && !(r.Error < .3) {
 				t.Errorf("model: %+v", r)
@@ -135,6 +145,21 @@ func TestDemoGivesTheSameRowsForTheSameSeed(t *testing.T) {
 	}
 	if !(shares["bound"] > shares["binpack"]) {
 		t.Errorf("bound reaches %g, binpack %g", shares["bound"], shares["binpack"])
+	}
+	if len(jcts) != len(demoJobPolicies) || !(jcts["greedy"] < jcts["spread"]) {
+		t.Errorf("mean JCTs of jobs: %v", jcts)
+	}
+}
+
+func TestDemoWithoutJobsShowsNone(t *testing.T) {
+	from := writeSamples(t, madeUp(2, "a", "b", "c"))
+	page := filepath.Join(t.TempDir(), "page.html")
+	out, errs, code := cotenant(t, "demo", "--samples", from, "--report", page, "--seeds", "1", "--nodes", "6", "--jobs", "0")
+	if code != 0 || strings.Contains(out, "JCT") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
+	if text, err := os.ReadFile(page); err != nil || strings.Contains(string(text), `id="jobs"`) {
+		t.Errorf("the page shows jobs, or is none: %v", err)
 	}
 }
 
@@ -167,6 +192,7 @@ func TestDemoRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--report", ""}, 2, "--report"},
 		{[]string{"--nodes", "0"}, 2, "--nodes 0"},
 		{[]string{"--seeds", "0"}, 2, "--seeds 0"},
+		{[]string{"--jobs", "-1"}, 2, "--jobs -1"},
 		{[]string{"-o", "csv"}, 2, "table, json, yaml"},
 		{[]string{"x"}, 2, `"x"`},
 		{[]string{"--samples", filepath.Join(dir, "absent.jsonl")}, 1, "absent.jsonl"},

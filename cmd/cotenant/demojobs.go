@@ -27,6 +27,15 @@ const (
 // demoJobPolicies are compared on the example trace.
 var demoJobPolicies = []string{compare.Spread, "tetris", "greedy", "greedy-wait", compare.Harmony}
 
+// jobPolicyWords say in a sentence what each of them does.
+var jobPolicyWords = map[string]string{
+	compare.Spread:  "where the fewest run: what schedulers do that count requests",
+	"tetris":        "where demand and free resources align best",
+	"greedy":        "where the sum of progress is predicted to gain most",
+	"greedy-wait":   "greedy, but a job that would gain too little waits",
+	compare.Harmony: "a network trained by reinforcement learning",
+}
+
 // exampleName is the trace that ships, in words.
 const exampleName = "the example trace"
 
@@ -106,6 +115,9 @@ func (t *jobsTrial) report() *report.Simulation {
 		{Name: "Cluster", Text: fmt.Sprintf("%d servers of 4 devices, whose contention is a written-down model of processors, memory, PCIe and network", demoServers)},
 		{Name: "Policies see", Text: fmt.Sprintf("rates alone, and a neural model of %d co-locations that a profiler measured there; no policy knows how long a job takes", demoProfile)},
 		{Name: "Rules", Text: "jobs are placed whole or wait; one that finds no place lets later ones pass"},
+	}
+	for i := range s.Policies {
+		s.Policies[i].Words = jobPolicyWords[s.Policies[i].Name]
 	}
 	return &s
 }
