@@ -24,7 +24,19 @@ func toy(t testing.TB, load float64) harmony.World {
 	return w
 }
 
-func toyWorld(load float64) (harmony.World, error) {
+// toyStream is a toy with as many jobs as are wanted.
+func toyStream(t testing.TB, load float64, jobs int) harmony.World {
+	t.Helper()
+	w, err := toyJobs(load, jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func toyWorld(load float64) (harmony.World, error) { return toyJobs(load, 80) }
+
+func toyJobs(load float64, n int) (harmony.World, error) {
 	model, err := interference.Fit(interference.KindTable, []history.Sample{
 		{Scope: history.ScopeDevice, Colocation: cluster.Colocation{"a": 1}, Workload: "a", Metric: history.Rate, Value: 1, Alone: 1},
 		{Scope: history.ScopeDevice, Colocation: cluster.Colocation{"a": 2}, Workload: "a", Metric: history.Rate, Value: 0.62, Alone: 1},
@@ -33,7 +45,7 @@ func toyWorld(load float64) (harmony.World, error) {
 		return harmony.World{}, err
 	}
 	streams := harmony.Streams{
-		Classes: []string{""}, Workloads: []string{"a"}, Jobs: 80, Load: [2]float64{load, load}, Devices: [2]int{4, 4}, Share: 2,
+		Classes: []string{""}, Workloads: []string{"a"}, Jobs: n, Load: [2]float64{load, load}, Devices: [2]int{4, 4}, Share: 2,
 		Alone: func(string, string, []string) (float64, bool) { return 1, true },
 	}
 	return harmony.World{
