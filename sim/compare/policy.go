@@ -133,8 +133,12 @@ func newHarmony(o making) (place.Policy, error) {
 	return f.Policy(jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
 }
 
-// pessimism is a parameter of all policies that believe a model.
-const pessimism = "pessimism"
+// pessimism is a parameter of all policies that believe a model; learn is one
+// of those that were trained.
+const (
+	pessimism = "pessimism"
+	learn     = "learn"
+)
 
 // ParseSpec reads NAME[@FILE][:truth][:key=value...]. The file is Load's to
 // read; parameters are checked when the policy is made.
@@ -168,6 +172,8 @@ func ParseSpec(text string) (Spec, error) {
 			return s, fmt.Errorf("%s: %s=%s is not a number", s.Text, key, value)
 		case twice:
 			return s, fmt.Errorf("%s: %s is given twice", s.Text, key)
+		case key == learn && (s.Name != Harmony || v != 0 && v != 1):
+			return s, fmt.Errorf("%s: learn is 1 or 0, and only for %s", s.Text, Harmony)
 		case key == pessimism && !(v >= 0 && v <= 10):
 			return s, fmt.Errorf("%s: pessimism %g is not a number of standard deviations, 0 to 10", s.Text, v)
 		}
@@ -179,6 +185,9 @@ func ParseSpec(text string) (Spec, error) {
 // Pessimism is how many standard deviations predictions are lowered for the
 // policy.
 func (s Spec) Pessimism() float64 { return s.Values[pessimism] }
+
+// Learns says whether the network goes on learning during a run.
+func (s Spec) Learns() bool { return s.Values[learn] == 1 }
 
 // Params lists what can be tuned of a policy in a world.
 func (s Spec) Params(w *World, migrate bool) ([]jobs.Param, error) {
@@ -206,6 +215,7 @@ func (s Spec) New(ctx context.Context, w *World, speeds *jobs.Speeds, o PolicyOp
 	maps.Copy(values, o.Values)
 	maps.Copy(values, s.Values)
 	delete(values, pessimism)
+	delete(values, learn)
 	m := making{spec: s, values: values, speeds: speeds, migrate: o.Migrate, explain: o.Explain, ctx: ctx, limit: o.Limit}
 	c, ok := constructors()[s.Name]
 	if !ok {

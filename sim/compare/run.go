@@ -46,6 +46,9 @@ type Setting struct {
 	// Fitted, where not nil, is told of each model that was fitted before the
 	// runs, and of how many there will be, from any goroutine.
 	Fitted func(done, total int)
+	// Learner makes a policy of which Spec.Learns is set learn during a run; nil
+	// where nothing is observed. Training stands above this package.
+	Learner func(p place.Policy, seed uint64) (place.Policy, error)
 	// Hook, where not nil, may set Watch and Decided of a run. It is called from
 	// any goroutine.
 	Hook func(spec Spec, seed uint64, c *sim.Config)
@@ -130,6 +133,11 @@ func (s *Setting) run(ctx context.Context, spec Spec, seed uint64, list []sim.Jo
 		return sim.Result{}, err
 	}
 	defer closePolicy()
+	if spec.Learns() {
+		if policy, err = s.Learner(policy, seed); err != nil {
+			return sim.Result{}, err
+		}
+	}
 	c := s.Options
 	c.Nodes, c.Workloads, c.Jobs, c.Truth, c.Policy = s.World.Nodes, s.World.Declared, list, truth, policy
 	c.Name, c.Seed = spec.Text, seed
@@ -159,6 +167,9 @@ func (s *Setting) policy(ctx context.Context, spec Spec, speeds *jobs.Speeds) (p
 func (s *Setting) Check() error {
 	table := jobs.NewSpeeds(s.World.Table, s.World.options(0))
 	for _, spec := range s.Specs {
+		if spec.Learns() && s.Learner == nil {
+			return fmt.Errorf("%s: learns from what is observed; add --online", spec.Text)
+		}
 		if spec.Truth && s.World.Table == nil && spec.Name != "greedy" && spec.Name != "greedy-wait" {
 			return fmt.Errorf("%s: no table holds the truth of this world; only greedy:truth and greedy-wait:truth can ask it", spec.Text)
 		}
