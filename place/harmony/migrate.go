@@ -29,19 +29,34 @@ var DefaultMoves = Moves{Fade: 0.3, Horizon: 3600, Welcome: 0.2}
 // ways to divide who is on them, perhaps with one more who waits, as long as
 // the weighted sum of progress gains. It looks at the devices where something
 // can have changed: those with a free slot and those placed on in this
-// decision, each against every other.
+// decision, each against every other; in a large cluster only where the most is
+// lost, against one of each kind (shortlist).
 type mover struct {
 	board  *jobs.Board
 	moves  Moves
 	cost   float64 // weighted progress that one move must gain for each progress
 	sites  []int
-	home   map[int32]int // the site of each running task when the decision began
-	all    []int32       // the tasks on two devices, and who waits
-	splits int           // looked at
+	all    []int32 // the tasks on two devices, and who waits
+	weight []float64
+	empty  []jobs.Config // by class
+	splits int           // left to look at
+
+	lost    []loss
+	partner []int
+	kinds   map[[2]int]int          // in partner, by class and co-location
+	most    map[jobs.Config]float64 // that can be lost in a co-location
 }
 
-// maxSplits bounds the search of one decision.
-const maxSplits = 200_000
+// maxSplits bounds the search of one decision, and manySplits that in a cluster
+// of more than manySites sites.
+const (
+	maxSplits  = 200_000
+	manySplits = 3_000
+	manySites  = 256
+)
+
+// least is the gain for which a move is made: less is rounding.
+const least = 1e-6
 
 // mostTogether bounds the tasks on two devices whose divisions are all tried.
 const mostTogether = 6
@@ -50,17 +65,18 @@ func (p *Policy) improve(req place.Request) {
 	m := &p.mover
 	m.board, m.moves = p.board, p.options.Moves
 	m.cost = p.options.Migrate.Seconds() / max(1, m.moves.Horizon)
-	m.splits = 0
-	if m.home == nil {
-		m.home = map[int32]int{}
+	m.splits = maxSplits
+	clear(m.weight)
+	m.empty = m.empty[:0]
+	for _, class := range p.board.Speeds().Classes() {
+		m.empty = append(m.empty, p.board.Speeds().Empty(class))
 	}
-	clear(m.home)
-	b := p.board
-	for _, t := range b.Running() {
-		m.home[t] = b.Home(int(t))
+	if p.board.Sites() > manySites {
+		m.searchMany(req)
+		return
 	}
 	for m.pass(req) {
-		if req.Stopped() || m.splits > maxSplits {
+		if req.Stopped() || m.splits < 0 {
 			return
 		}
 	}
@@ -73,18 +89,14 @@ func (m *mover) free() (interesting int) {
 	m.sites = m.sites[:0]
 	var rest []int
 	for s := range b.Sites() {
-		if _, device := b.Site(s); device < 0 || !b.Meets(s) {
+		if !m.loose(s) {
 			continue
 		}
-		ok, fresh := true, false
+		fresh := false
 		for _, t := range b.Tenants(s) {
-			_, runs := m.home[t]
-			ok = ok && len(b.Tasks(b.GangOf(int(t)))) == 1 && (!runs || b.Movable(int(t)))
-			fresh = fresh || !runs
+			fresh = fresh || b.Home(int(t)) < 0
 		}
-		if left, all := b.Slots(s); !ok || 2*all > mostTogether {
-			continue
-		} else if left > 0 || fresh {
+		if left, _ := b.Slots(s); left > 0 || fresh {
 			m.sites = append(m.sites, s)
 		} else {
 			rest = append(rest, s)
@@ -93,6 +105,23 @@ func (m *mover) free() (interesting int) {
 	interesting = len(m.sites)
 	m.sites = append(m.sites, rest...)
 	return interesting
+}
+
+// loose reports whether a site is a device all of whose tenants may be moved.
+func (m *mover) loose(s int) bool {
+	b := m.board
+	if _, device := b.Site(s); device < 0 || !b.Meets(s) {
+		return false
+	}
+	if _, all := b.Slots(s); 2*all > mostTogether {
+		return false
+	}
+	for _, t := range b.Tenants(s) {
+		if len(b.Tasks(b.GangOf(int(t)))) > 1 || b.Home(int(t)) >= 0 && !b.Movable(int(t)) {
+			return false
+		}
+	}
+	return true
 }
 
 // pass makes the improvements it finds in one look at all pairs of devices.
@@ -104,7 +133,7 @@ func (m *mover) pass(req place.Request) (improved bool) {
 			if j < n && j <= i {
 				continue
 			}
-			if m.splits > maxSplits || req.Stopped() {
+			if m.splits < 0 || req.Stopped() {
 				return improved
 			}
 			improved = m.divide(m.sites[i], m.sites[j], -1) || improved
@@ -126,7 +155,7 @@ func (m *mover) pass(req place.Request) (improved bool) {
 				if j < n && j <= i {
 					continue
 				}
-				if m.splits > maxSplits || req.Stopped() {
+				if m.splits < 0 || req.Stopped() {
 					return false
 				}
 				if m.divide(m.sites[i], m.sites[j], tasks[0]) {
@@ -145,17 +174,18 @@ func (m *mover) divide(a, c int, more int32) bool {
 	m.all = append(append(m.all[:0], b.Tenants(a)...), b.Tenants(c)...)
 	split := len(b.Tenants(a)) // the mask of now has the first split tasks on a
 	now := m.value(a, b.Tenants(a)) + m.value(c, b.Tenants(c))
-	least := 1e-6
+	enough := least
 	if more >= 0 {
 		m.all = append(m.all, more)
-		least = m.moves.Welcome
+		enough = m.moves.Welcome
 	}
 	_, slotsA := b.Slots(a)
 	_, slotsC := b.Slots(c)
 	if len(m.all) < 2 || len(m.all) > slotsA+slotsC {
+		m.splits--
 		return false
 	}
-	best, most := -1, now+least
+	best, most := -1, now+enough
 	var left, right [mostTogether]int32
 	for mask := range 1 << len(m.all) {
 		if more < 0 && mask == 1<<split-1 {
@@ -172,7 +202,7 @@ func (m *mover) divide(a, c int, more int32) bool {
 		if len(l) > slotsA || len(r) > slotsC {
 			continue
 		}
-		m.splits++
+		m.splits--
 		v := m.value(a, l)
 		if math.IsInf(v, -1) {
 			continue
@@ -221,7 +251,7 @@ func (m *mover) apply(a, c, mask int) bool {
 // costs that they moved there; -Inf where they do not fit together.
 func (m *mover) value(s int, tasks []int32) float64 {
 	b, speeds := m.board, m.board.Speeds()
-	config := speeds.Empty(b.ClassName(s))
+	config := m.empty[b.Class(s)]
 	for _, t := range tasks {
 		config = speeds.Next(config, int32(b.Workload(int(t))))
 	}
@@ -235,13 +265,24 @@ func (m *mover) value(s int, tasks []int32) float64 {
 		if progress <= 0 {
 			return math.Inf(-1)
 		}
-		if home, runs := m.home[t]; runs && home != s {
+		if home := b.Home(int(t)); home >= 0 && home != s {
 			progress *= 1 - m.cost
 		}
-		if !b.Waits(g) {
-			progress *= math.Pow(1+b.Age(g).Hours(), -m.moves.Fade)
-		}
-		sum += progress
+		sum += progress * m.weightOf(t)
 	}
 	return sum
+}
+
+// weightOf is the weight of a task's progress.
+func (m *mover) weightOf(t int32) float64 {
+	for len(m.weight) <= int(t) {
+		m.weight = append(m.weight, 0)
+	}
+	if m.weight[t] == 0 {
+		m.weight[t] = 1
+		if g := m.board.GangOf(int(t)); !m.board.Waits(g) {
+			m.weight[t] = math.Pow(1+m.board.Age(g).Hours(), -m.moves.Fade)
+		}
+	}
+	return m.weight[t]
 }

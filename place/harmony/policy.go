@@ -79,7 +79,7 @@ func (p *Policy) Place(req place.Request) (place.Decision, error) {
 	b := p.board
 	b.Reset(req)
 	p.encoder.Begin()
-	p.plans.begin(b)
+	p.plans.board = nil
 	clear(p.refused)
 	for i := range b.Pending() {
 		if req.Stopped() {
@@ -140,6 +140,9 @@ func (p *Policy) list(g int) jobs.Refusal {
 	waits := len(p.ways)
 	tasks := b.Tasks(g)
 	if len(tasks) != 1 {
+		if p.plans.board == nil {
+			p.plans.begin(b)
+		}
 		p.ways = p.plans.list(g, p.ways)
 		if len(p.ways) == waits {
 			return p.plans.why

@@ -201,7 +201,8 @@ func (x *alikeSites) first(g int32) int32 {
 	return h.heap[0]
 }
 
-// list is one site of each group within a range, in the order of sites.
+// list is the first site of each group within a range, in no order that means
+// anything.
 func (x *alikeSites) list(b *Board, lo, hi int) []Candidate {
 	x.sync(b)
 	x.order = x.order[:0]
@@ -213,13 +214,13 @@ func (x *alikeSites) list(b *Board, lo, hi int) []Candidate {
 			x.order = append(x.order, Candidate{s, x.groups[g].count})
 		}
 	}
-	slices.SortFunc(x.order, func(a, b Candidate) int { return int(a.Site - b.Site) })
 	return x.order
 }
 
 // Groups lists the first of each kind of sites that a task can be put on, and
-// how many are alike to a single task, in the order of sites. It is good until
-// the next call of it or of Candidates. The board must have an Index.
+// how many are alike to a single task: for sums, since their order may differ
+// with what the board saw before. The list is good until the next call of it or
+// of Candidates. The board must have an Index.
 func (b *Board) Groups(t int) []Candidate {
 	lo, hi := b.Range(t)
 	return b.index.list(b, lo, hi)

@@ -43,6 +43,7 @@ func (b *Board) Candidates(t int) (list []Candidate, why Refusal) {
 				}
 				count[r] += c.Alike
 			}
+			slices.SortFunc(b.found, func(x, y Candidate) int { return int(x.Site - y.Site) })
 		} else {
 			for s := lo; s < hi; s++ {
 				count[b.consider(int32(t), int32(s))]++
