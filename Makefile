@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: demo test check bench help build test-go test-python race fuzz clean
 
-demo: build ## build, then place a batch from the measurements that ship: tables and report.html
+demo: build ## build, then show it all on what ships, services and jobs: tables and report.html
 	bin/cotenant demo
 
 test: test-go test-python ## all tests
