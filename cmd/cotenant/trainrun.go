@@ -273,7 +273,7 @@ func (t *training) affordable(ctx context.Context, log io.Writer, c harmony.Conf
 		}
 	}
 	each := time.Since(begin)/steps + look/time.Duration(trial.Config.Every)
-	left := t.flags.time - 2*time.Since(t.begin)
+	left := t.flags.time - time.Since(t.begin) - 2*look // it is looked at the rivals once more
 	n := max(10, int(left/max(1, each)))
 	bar.say("--time %s: %d updates of %s", t.flags.time, n, each.Round(10*time.Millisecond))
 	return n, nil
