@@ -20,11 +20,8 @@ import (
 
 	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/interference"
-	"github.com/cotenant/cotenant/place"
-	place_harmony "github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/compare"
-	"github.com/cotenant/cotenant/train/harmony"
 	"github.com/cotenant/cotenant/train/tune"
 )
 
@@ -122,15 +119,6 @@ func (f *simulateFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*si
 		return nil, wrongUse("--policy %v", err)
 	}
 	return s, f.readTuning(s)
-}
-
-// learner makes a trained policy go on learning.
-func learner(p place.Policy, seed uint64) (place.Policy, error) {
-	trained, ok := p.(*place_harmony.Policy)
-	if !ok {
-		return nil, fmt.Errorf("a policy (%T) that has no network cannot learn; leave learn=1 out", p)
-	}
-	return harmony.NewOnline(trained, harmony.OnlineOptions{Seed: seed})
 }
 
 func (f *simulateFlags) check() error {
