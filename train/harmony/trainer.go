@@ -3,6 +3,7 @@ package harmony
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cotenant/cotenant/internal/num"
@@ -37,7 +38,7 @@ type Config struct {
 	// MaxWait is handed to the policy.
 	MaxWait time.Duration
 	// Every is how many updates pass between looks at the validation seeds (10),
-	// Validation how many seeds of each world those are (8).
+	// Validation how many seeds of each world those are (16).
 	Every, Validation int
 	Rl                *rl.Options
 }
@@ -53,7 +54,7 @@ func (c *Config) defaults() {
 	set(&c.Takes, 8)
 	set(&c.Workers, 2)
 	set(&c.Every, 10)
-	set(&c.Validation, 8)
+	set(&c.Validation, 16)
 	if c.Prior == 0 {
 		c.Prior = 20
 	}
@@ -97,7 +98,8 @@ func NewTrainer(c Config) (*Trainer, error) {
 	o.Minibatch = 256
 	o.Entropy = rl.Constant(0.002)
 	o.Rate = rl.Schedule{From: 2e-3, To: 2e-4, Steps: c.Updates}
-	o.Trace = rl.Trace{Decision: 0.97}
+	// Many decisions fall on one instant, so advantages look ahead by time.
+	o.Trace = rl.Trace{Decision: 1, Second: math.Exp(-2)}
 	if !c.Forget {
 		o.Remember = 50_000
 		o.Good = rl.Constant(0.1)
