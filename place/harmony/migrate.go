@@ -40,6 +40,7 @@ type mover struct {
 	weight []float64
 	empty  []jobs.Config // by class
 	splits int           // left to look at
+	many   int           // manySites, but in tests
 
 	lost    []loss
 	partner []int
@@ -71,7 +72,7 @@ func (p *Policy) improve(req place.Request) {
 	for _, class := range p.board.Speeds().Classes() {
 		m.empty = append(m.empty, p.board.Speeds().Empty(class))
 	}
-	if p.board.Sites() > manySites {
+	if p.board.Sites() > m.many {
 		m.searchMany(req)
 		return
 	}
@@ -214,11 +215,11 @@ func (m *mover) divide(a, c int, more int32) bool {
 	if best < 0 {
 		return false
 	}
-	return m.apply(a, c, best)
+	return m.apply(a, c, best, most-now)
 }
 
 // apply puts the tasks in all where a mask says, if the constraints let it.
-func (m *mover) apply(a, c, mask int) bool {
+func (m *mover) apply(a, c, mask int, gain float64) bool {
 	b := m.board
 	mark := b.Mark()
 	for i, t := range m.all {
@@ -243,6 +244,7 @@ func (m *mover) apply(a, c, mask int) bool {
 			return false
 		}
 		b.Put(int(t), to)
+		m.explainMove(int(t), gain)
 	}
 	return true
 }

@@ -15,6 +15,7 @@ type planner struct {
 	board *jobs.Board
 	nodes [][]int32 // sites of devices by node
 	why   jobs.Refusal
+	words string // of why, where the board explains
 	sites []int32
 	found []int32
 }
@@ -90,6 +91,9 @@ func (p *planner) plan(g int, ways []encode.Option, first int, r rule) []encode.
 		list, why := b.Candidates(int(t))
 		if len(list) == 0 {
 			p.why = why
+			if b.Explain {
+				p.words = b.Words(g, why)
+			}
 			b.Undo(mark)
 			p.sites = p.sites[:from]
 			return ways

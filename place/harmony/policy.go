@@ -46,12 +46,16 @@ type Policy struct {
 	plans   planner
 	mover   mover
 	refused []refusal // by kind
+	asked   num.Matrix
+	scores  []float32 // of asked; nil where a Picker decided
 }
 
 type refusal struct {
-	why  jobs.Refusal
-	mark int
-	set  bool
+	why   jobs.Refusal
+	words string
+	mark  int
+	late  bool
+	set   bool
 }
 
 // New makes a policy of a network of shape Shape and of what it believes about
@@ -62,7 +66,7 @@ func New(net *num.Scorer, speeds *jobs.Speeds, o Options) *Policy {
 	}
 	b := jobs.NewBoard(speeds)
 	b.Explain = o.Explain
-	return &Policy{net: net, options: o, board: b, encoder: encode.NewJobs(b)}
+	return &Policy{net: net, options: o, board: b, encoder: encode.NewJobs(b), mover: mover{many: manySites}}
 }
 
 // Shape is that of the networks which New takes: prior is the scale at which
@@ -109,24 +113,38 @@ func (p *Policy) offer(i, g int) {
 	for len(p.refused) <= kind {
 		p.refused = append(p.refused, refusal{})
 	}
-	r := &p.refused[kind]
-	if r.set && r.mark == b.Mark() {
-		b.Refuse(i, r.why)
+	r, late := &p.refused[kind], p.late(g)
+	if r.set && r.mark == b.Mark() && r.late == late {
+		b.Say(i, r.why, r.words)
 		return
 	}
-	why := p.list(g)
+	why, words := p.list(g), ""
 	if why == jobs.Fits {
 		if k := p.pick(g); len(p.ways[k].Sites) > 0 {
+			if b.Explain {
+				p.explainPlaced(g, k)
+			}
 			for n, t := range b.Tasks(g) {
 				b.Put(int(t), int(p.ways[k].Sites[n]))
 			}
 			return
 		}
 		why = jobs.Waits
+		if b.Explain {
+			words = p.waitsWords(g)
+		}
+	} else if b.Explain {
+		words = p.plans.words
+		if len(b.Tasks(g)) == 1 {
+			words = b.Words(g, why)
+		}
 	}
-	b.Refuse(i, why)
-	*r = refusal{why, b.Mark(), true}
+	b.Say(i, why, words)
+	*r = refusal{why, words, b.Mark(), late, true}
 }
+
+// late reports whether a gang waited as long as it may be made to.
+func (p *Policy) late(g int) bool { return p.options.MaxWait > 0 && p.board.Age(g) > p.options.MaxWait }
 
 // list fills ways with what can be done with a gang: waiting first, where that
 // is allowed. It may not wait where nothing runs, since nothing would come of
@@ -134,7 +152,7 @@ func (p *Policy) offer(i, g int) {
 func (p *Policy) list(g int) jobs.Refusal {
 	b := p.board
 	p.ways, p.sites = p.ways[:0], p.sites[:0]
-	if late := p.options.MaxWait > 0 && b.Age(g) > p.options.MaxWait; !late && (len(b.Running()) > 0 || b.Mark() > 0) {
+	if !p.late(g) && (len(b.Running()) > 0 || b.Mark() > 0) {
 		p.ways = append(p.ways, encode.Option{})
 	}
 	waits := len(p.ways)
@@ -161,10 +179,12 @@ func (p *Policy) list(g int) jobs.Refusal {
 
 func (p *Policy) pick(g int) int {
 	candidates, context := p.encoder.Encode(g, p.ways)
+	p.asked, p.scores = candidates, nil
 	if p.options.Picker != nil {
 		return p.options.Picker.Pick(candidates, context)
 	}
 	scores := p.pass.Score(p.net, candidates, context)
+	p.scores = scores
 	best := 0
 	for k, v := range scores {
 		if v > scores[best] {
