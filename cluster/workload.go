@@ -42,6 +42,10 @@ type Group struct {
 	Tasks    []Task        `json:"tasks"`
 	Arrival  time.Duration `json:"arrival,omitempty"`
 	Priority int           `json:"priority,omitempty"`
+	// MinWorkers and MaxWorkers bound the workers that it may be placed with; both
+	// 0 where that is those of Tasks.
+	MinWorkers int `json:"min_workers,omitempty"`
+	MaxWorkers int `json:"max_workers,omitempty"`
 }
 
 // Job is a training job: its tasks are a gang.
@@ -58,7 +62,10 @@ type Job struct {
 
 // Group is the job's gang.
 func (j Job) Group() Group {
-	return Group{Name: j.Name, Gang: true, Tasks: j.Tasks, Arrival: j.Arrival, Priority: j.Priority}
+	return Group{
+		Name: j.Name, Gang: true, Tasks: j.Tasks, Arrival: j.Arrival, Priority: j.Priority,
+		MinWorkers: j.MinWorkers, MaxWorkers: j.MaxWorkers,
+	}
 }
 
 // Service is a long-running application of replicas of one workload.
@@ -86,4 +93,6 @@ type Running struct {
 	Group string `json:"group,omitempty"`
 	// Started is when the task began to run, so that a policy may know its age.
 	Started time.Duration `json:"started,omitzero"`
+	// Sizes is shared by the tasks of a job that may be scaled, nil for others.
+	Sizes *Sizes `json:"sizes,omitempty"`
 }

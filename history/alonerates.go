@@ -112,6 +112,31 @@ func (a *AloneRates) Rate(class, workload string, workers int, span cluster.Span
 	return lo.rate + part*(hi.rate-lo.rate), true, true
 }
 
+// Scale is the rate alone of a job of the given number of workers over that of
+// one of own workers, each on its fastest class of those given, on one node.
+// ok is false where the workload has no rate, and where the job would grow
+// beyond the largest size measured: what comes of that is anybody's guess.
+func (a *AloneRates) Scale(workload string, own, workers int, classes []string) (scale float64, ok bool) {
+	before, after, largest := 0.0, 0.0, 0
+	for _, c := range classes {
+		if r, _, known := a.Rate(c, workload, own, cluster.SpanNode); known {
+			before = max(before, r)
+		}
+		if r, _, known := a.Rate(c, workload, workers, cluster.SpanNode); known {
+			after = max(after, r)
+		}
+		for _, apart := range []bool{false, true} {
+			if curve := a.table[aloneKey{c, workload, apart}]; len(curve) > 0 {
+				largest = max(largest, curve[len(curve)-1].workers)
+			}
+		}
+	}
+	if before == 0 || after == 0 || workers > own && workers > largest {
+		return 0, false
+	}
+	return after / before, true
+}
+
 // Progress is a job's progress alone: its rate on the class, at its number of
 // workers and span, over its rate on the fastest of the classes it may use,
 // there on one node. It can pass 1, where a job is faster apart. Classes on
