@@ -26,6 +26,10 @@ type Options struct {
 	// Migrate is what a move costs: the time for which its job stands still; 0
 	// proposes no moves.
 	Migrate time.Duration
+	// Scale is what it costs that a running job is given another number of workers,
+	// in the same way; 0 scales none. What is worth it is counted over
+	// Moves.Horizon.
+	Scale time.Duration
 	// Moves say which moves are worth it; the zero value is DefaultMoves.
 	Moves Moves
 	// Explain asks for full reasons in words.
@@ -45,6 +49,7 @@ type Policy struct {
 	sites   []int32 // backs the sites of ways
 	plans   planner
 	mover   mover
+	scaler  jobs.Scaler
 	refused []refusal // by kind
 	asked   num.Matrix
 	scores  []float32 // of asked; nil where a Picker decided
@@ -97,6 +102,9 @@ func (p *Policy) Place(req place.Request) (place.Decision, error) {
 	}
 	if p.options.Migrate > 0 {
 		p.improve(req)
+	}
+	if p.options.Scale > 0 {
+		p.scale()
 	}
 	return b.Decision(), nil
 }

@@ -26,8 +26,9 @@ func Shipped() (*File, error) {
 const forever = 1e8
 
 // Params lists what can be tuned of a policy beside its network, with the
-// file's own numbers as defaults.
-func (f *File) Params(migrate bool) []jobs.Param {
+// file's own numbers as defaults; changes adds what it needs to move or to scale
+// running jobs.
+func (f *File) Params(changes bool) []jobs.Param {
 	wait := f.MaxWait.Seconds()
 	if f.MaxWait == 0 {
 		wait = forever
@@ -36,7 +37,7 @@ func (f *File) Params(migrate bool) []jobs.Param {
 		Key: "max-wait", Meaning: "seconds of waiting after which a gang is placed whatever it gains",
 		Low: 60, High: forever, Default: wait, Log: true,
 	}}
-	if !migrate {
+	if !changes {
 		return params
 	}
 	m := f.moves()
@@ -69,10 +70,13 @@ func (f *File) Policy(s jobs.Settings) (*Policy, error) {
 	if s.Migrate < 0 {
 		return nil, fmt.Errorf("policy harmony: migrate %s is negative", s.Migrate)
 	}
-	if err := jobs.CheckValues(f.Params(s.Migrate > 0), s.Values); err != nil {
+	if s.Scale < 0 {
+		return nil, fmt.Errorf("policy harmony: scale %s is negative", s.Scale)
+	}
+	if err := jobs.CheckValues(f.Params(s.Migrate > 0 || s.Scale > 0), s.Values); err != nil {
 		return nil, fmt.Errorf("policy harmony: %w", err)
 	}
-	o := Options{MaxWait: f.MaxWait, Migrate: s.Migrate, Moves: f.moves(), Explain: s.Explain}
+	o := Options{MaxWait: f.MaxWait, Migrate: s.Migrate, Scale: s.Scale, Moves: f.moves(), Explain: s.Explain}
 	if v, ok := s.Values["max-wait"]; ok {
 		o.MaxWait = time.Duration(v * float64(time.Second))
 	}

@@ -34,6 +34,7 @@ type Board struct {
 	dims        []string
 	numbers     []int // 0, 1, ...: the Devices of bindings
 	alone       map[aloneKey][]float64
+	scales      map[scaleKey]float64 // 0 where unknown
 	kinds       map[string]int32
 	kindCount   int32
 	key         []byte
@@ -115,6 +116,9 @@ type gang struct {
 	wants    int32     // devices, all tasks together
 	alone    []float64 // by class number, on one node and apart
 	progress float64
+	scale    float64 // speed alone at its size over that at its own
+	net      int32   // workers more than at Reset
+	sizes    *cluster.Sizes
 	kind     int32
 	stamp    int32
 	waits    bool          // it is pending
@@ -132,6 +136,7 @@ type waits struct {
 	tasks       int32
 	gang        int32
 	kind, wants int32
+	least, most int // workers, of a gang that scales
 	whole       bool
 }
 
@@ -144,13 +149,14 @@ type met struct {
 	devices               int
 	movable, ps           bool
 	requests              cluster.Resources
+	sizes                 *cluster.Sizes
 }
 
 type aloneKey struct{ workload, workers int32 }
 
 // NewBoard is a board for a policy that believes s.
 func NewBoard(s *Speeds) *Board {
-	return &Board{speeds: s, onlyNode: -1, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, kinds: map[string]int32{}}
+	return &Board{speeds: s, onlyNode: -1, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, scales: map[scaleKey]float64{}, kinds: map[string]int32{}}
 }
 
 // Speeds is what the board believes.
@@ -244,13 +250,14 @@ func (b *Board) Workers(g int) int { return int(b.gangs[g].workers) }
 func (b *Board) Kind(g int) int { return int(b.gangs[g].kind) }
 
 // Alone is the gang's progress with nothing beside it on the class of a site,
-// on one node or apart; 0 where it cannot run there.
+// on one node or apart; 0 where it cannot run there. Like all progress of a
+// gang that was scaled it is relative to the gang's own size.
 func (b *Board) Alone(g, class int, apart bool) float64 {
 	at := 2 * class
 	if apart {
 		at++
 	}
-	return b.gangs[g].alone[at]
+	return b.gangs[g].alone[at] * b.gangs[g].scale
 }
 
 // Age is how long a gang has run, or has waited where it is pending.
@@ -281,6 +288,7 @@ func (b *Board) layout(nodes []cluster.Node) {
 	b.firstDevice = b.firstDevice[:0]
 	b.usable, b.dims, b.tainted, b.slotsFree = nil, nil, false, 0
 	clear(b.alone)
+	clear(b.scales)
 	b.requests = b.requests[:0]
 	names := map[string]bool{}
 	most := 0

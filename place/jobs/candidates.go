@@ -115,10 +115,11 @@ func (b *Board) alike(t, s, other int32) bool {
 	return !b.shared(x) && !b.shared(y)
 }
 
-// shared reports whether a gang of several tasks has one on the site.
+// shared reports whether a gang of several tasks, or one that was scaled, has
+// one on the site.
 func (b *Board) shared(s *site) bool {
 	for _, r := range s.tenants {
-		if len(b.gangs[b.tasks[r].gang].tasks) > 1 {
+		if k := &b.gangs[b.tasks[r].gang]; len(k.tasks) > 1 || k.scale != 1 {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 var horizonParam = Param{
-	Key: "horizon", Meaning: "seconds over which what a move gains is counted against its cost",
+	Key: "horizon", Meaning: "seconds over which what a move or a resize gains is counted against its cost",
 	Low: 60, High: 1e6, Default: 7200, Log: true,
 }
 
@@ -193,5 +193,5 @@ func (b *Board) takes(t, s int32) bool {
 // alikeTasks reports whether a swap would change nothing but names.
 func (b *Board) alikeTasks(t, o int32) bool {
 	x, y := &b.tasks[t], &b.tasks[o]
-	return x.workload == y.workload && len(b.gangs[x.gang].tasks) == 1 && len(b.gangs[y.gang].tasks) == 1
+	return x.workload == y.workload && b.gangs[x.gang].scale == b.gangs[y.gang].scale && len(b.gangs[x.gang].tasks) == 1 && len(b.gangs[y.gang].tasks) == 1
 }

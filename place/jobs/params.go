@@ -38,6 +38,9 @@ type Settings struct {
 	// still. 0 proposes no moves. Only greedy, greedy-wait and matching move, and
 	// not in a cluster with constraints or taints.
 	Migrate time.Duration
+	// Scale is what it costs that a running job is given another number of workers,
+	// in the same way; 0 proposes none. Only those that move scale.
+	Scale time.Duration
 	// Explain asks for full reasons in words.
 	Explain bool
 }
@@ -71,14 +74,14 @@ func Names() []string {
 
 // Params lists what can be tuned of a policy in a cluster of those classes: a
 // parameter that may differ by class is listed for each where there are
-// several. migrate adds what only policies that move tasks have.
-func Params(name string, classes []string, migrate bool) ([]Param, error) {
+// several. changes adds what only policies have that move tasks or scale jobs.
+func Params(name string, classes []string, changes bool) ([]Param, error) {
 	e, err := find(name)
 	if err != nil {
 		return nil, err
 	}
 	var out []Param
-	for _, p := range e.all(migrate) {
+	for _, p := range e.all(changes) {
 		if !p.PerClass || len(classes) < 2 {
 			out = append(out, p)
 			continue
@@ -100,8 +103,8 @@ func find(name string) (entry, error) {
 	return entries[i], nil
 }
 
-func (e entry) all(migrate bool) []Param {
-	if migrate && e.moves {
+func (e entry) all(changes bool) []Param {
+	if changes && e.moves {
 		return append(slices.Clone(e.params), horizonParam)
 	}
 	return e.params
@@ -121,7 +124,10 @@ func New(name string, s Settings) (place.Policy, error) {
 	if s.Migrate < 0 {
 		return nil, fmt.Errorf("policy %s: migrate %s is negative", name, s.Migrate)
 	}
-	params := e.all(s.Migrate > 0)
+	if s.Scale < 0 {
+		return nil, fmt.Errorf("policy %s: scale %s is negative", name, s.Scale)
+	}
+	params := e.all(s.Migrate > 0 || s.Scale > 0)
 	if err := CheckValues(params, s.Values); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
@@ -133,6 +139,9 @@ func New(name string, s Settings) (place.Policy, error) {
 	}
 	if s.Migrate > 0 && e.moves {
 		p.mover = &mover{cost: s.Migrate.Seconds(), horizon: n.value("horizon")}
+	}
+	if starter, ok := p.placer.(Starter); ok && s.Scale > 0 && e.moves {
+		p.scaler, p.starter = &Scaler{Cost: s.Scale.Seconds(), Horizon: n.value("horizon")}, starter
 	}
 	return p, nil
 }
@@ -226,10 +235,12 @@ func (p *perClass) of(b *Board, class int32) float64 {
 
 // policy is what New makes.
 type policy struct {
-	name   string
-	board  *Board
-	placer placer
-	mover  *mover
+	name    string
+	board   *Board
+	placer  placer
+	mover   *mover
+	scaler  *Scaler
+	starter Starter
 }
 
 // Place implements place.Policy.
@@ -238,6 +249,9 @@ func (p *policy) Place(req place.Request) (place.Decision, error) {
 	p.placer.place(p.board)
 	if p.mover != nil {
 		p.mover.improve(p.board, p.placer)
+	}
+	if p.scaler != nil {
+		p.scaler.Improve(p.board, p.starter)
 	}
 	return p.board.Decision(), nil
 }

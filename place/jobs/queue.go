@@ -191,7 +191,7 @@ func (b *Board) refusedWords(g int32, why Refusal) string {
 func (b *Board) Refuse(i int, why Refusal) { b.why[i] = why }
 
 // Decision is what was changed since Reset: pending tasks bound or held,
-// running tasks moved.
+// running tasks moved, gangs resized.
 func (b *Board) Decision() place.Decision {
 	var d place.Decision
 	all, bound := 0, 0
@@ -220,6 +220,7 @@ func (b *Board) Decision() place.Decision {
 		}
 	}
 	b.moves(&d)
+	b.resizes(&d)
 	return d
 }
 

@@ -110,7 +110,7 @@ func (b *Board) follow(now []cluster.Running) {
 func (m *met) is(r *cluster.Running) bool {
 	return m.id == r.ID && m.node == r.Node && m.workload == r.Workload && m.group == r.Group &&
 		m.started == r.Started && m.movable == r.Movable && m.devices == r.Devices &&
-		m.ps == (r.Role == cluster.ParameterServer) && sameDevices(m.on, r.On) && sameRequests(m.requests, r.Requests)
+		m.sizes == r.Sizes && m.ps == (r.Role == cluster.ParameterServer) && sameDevices(m.on, r.On) && sameRequests(m.requests, r.Requests)
 }
 
 // sameRequests mostly need not look: a task keeps its map.
@@ -148,8 +148,9 @@ func (b *Board) enter(i int, r *cluster.Running) {
 	b.running = append(b.running, t)
 	b.met = append(b.met, met{
 		r.ID, r.Node, r.Workload, r.Group, r.On, r.Started, r.Devices,
-		r.Movable, r.Role == cluster.ParameterServer, r.Requests,
+		r.Movable, r.Role == cluster.ParameterServer, r.Requests, r.Sizes,
 	})
+	b.gangs[g].sizes = r.Sizes
 	b.tasks[t].home = int32(s)
 	b.occupy(t, int32(s))
 	if len(b.gangs[g].tasks) == 2 {
@@ -195,6 +196,7 @@ func (b *Board) settle() {
 		if n := b.countWorkers(k); k.alone == nil || k.workers != n {
 			k.workers = n
 			k.alone = b.aloneOf(k)
+			b.rescale(g)
 		}
 		if !k.waits {
 			k.since = b.met[b.tasks[k.tasks[0]].run].started
@@ -221,7 +223,7 @@ func (b *Board) newGang(name string) int32 {
 	if n := len(b.freeGangs); n > 0 {
 		g := b.freeGangs[n-1]
 		b.freeGangs = b.freeGangs[:n-1]
-		b.gangs[g] = gang{name: name, tasks: b.gangs[g].tasks[:0], kind: -1}
+		b.gangs[g] = gang{name: name, tasks: b.gangs[g].tasks[:0], kind: -1, scale: 1}
 		b.placed[g] = 0
 		return g
 	}
@@ -230,7 +232,7 @@ func (b *Board) newGang(name string) int32 {
 	}
 	n := len(b.few)
 	b.few = b.few[:n+1]
-	b.gangs = append(b.gangs, gang{name: name, kind: -1, tasks: b.few[n : n : n+1]})
+	b.gangs = append(b.gangs, gang{name: name, kind: -1, scale: 1, tasks: b.few[n : n : n+1]})
 	b.placed = append(b.placed, 0)
 	return int32(len(b.gangs) - 1)
 }
@@ -254,6 +256,11 @@ func (b *Board) newTask(from *cluster.Task, g int32) int32 {
 			}
 		}
 	}
+	return b.addTask(t)
+}
+
+// addTask makes a task one of its gang.
+func (b *Board) addTask(t task) int32 {
 	var at int32
 	if n := len(b.freeTasks); n > 0 {
 		at = b.freeTasks[n-1]
@@ -263,7 +270,7 @@ func (b *Board) newTask(from *cluster.Task, g int32) int32 {
 		at = int32(len(b.tasks))
 		b.tasks = append(b.tasks, t)
 	}
-	b.gangs[g].tasks = append(b.gangs[g].tasks, at)
+	b.gangs[t.gang].tasks = append(b.gangs[t.gang].tasks, at)
 	return at
 }
 
@@ -359,7 +366,7 @@ func (b *Board) readPending() {
 
 func (w *waits) is(g *cluster.Group) bool {
 	return int(w.tasks) == len(g.Tasks) && w.tasks > 0 && w.first == &g.Tasks[0] && w.arrival == g.Arrival &&
-		w.priority == g.Priority && w.whole == g.Gang && w.name == g.Name
+		w.priority == g.Priority && w.whole == g.Gang && w.least == g.MinWorkers && w.most == g.MaxWorkers && w.name == g.Name
 }
 
 func (b *Board) dropPending(g int32) {
@@ -381,21 +388,31 @@ func (b *Board) newPending(p *cluster.Group) waits {
 	k.workers = b.countWorkers(k)
 	w := waits{
 		name: p.Name, arrival: p.Arrival, priority: p.Priority, tasks: int32(len(p.Tasks)), gang: g, wants: k.wants, whole: p.Gang,
+		least: p.MinWorkers, most: p.MaxWorkers,
+	}
+	if p.MaxWorkers > 0 {
+		k.sizes = p.Sizes()
 	}
 	if len(p.Tasks) > 0 {
 		k.alone = b.aloneOf(k)
 		w.first, w.id = &p.Tasks[0], p.Tasks[0].ID
 	}
-	k.kind = b.kindOf(k, p)
+	k.kind = b.kindOf(k, p.Gang)
 	w.kind = k.kind
 	return w
 }
 
 // kindOf numbers what a gang is made of.
-func (b *Board) kindOf(k *gang, p *cluster.Group) int32 {
+func (b *Board) kindOf(k *gang, whole bool) int32 {
 	key := b.key[:0]
-	if p.Gang {
+	if whole {
 		key = append(key, 'g')
+	}
+	if z := k.sizes; z != nil {
+		key = append(key, 's')
+		for _, n := range [3]int{len(z.Workers), z.MinWorkers, z.MaxWorkers} {
+			key = binary.AppendVarint(key, int64(n))
+		}
 	}
 	for _, t := range k.tasks {
 		x := &b.tasks[t]

@@ -11,6 +11,9 @@ type step struct {
 	from, to int32 // sites; -1 for none
 	at       int32 // position among the tenants of from
 	on       []int // devices on from
+	// join and part: the task became one of its gang, or left it from position at
+	// of its tasks.
+	join, part bool
 }
 
 // Mark is a point that Undo takes the board back to.
@@ -22,6 +25,10 @@ func (b *Board) Undo(mark int) {
 	for len(b.log) > mark {
 		u := b.log[len(b.log)-1]
 		b.log = b.log[:len(b.log)-1]
+		if u.join || u.part {
+			b.unsize(u)
+			continue
+		}
 		if u.to >= 0 {
 			b.vacate(u.task)
 			b.spoil(u.to)
@@ -224,7 +231,7 @@ func (b *Board) Total() float64 {
 // value is the progress of a gang from where its tasks are.
 func (b *Board) value(g int32) float64 {
 	alone, worst := b.pace(&b.gangs[g])
-	return alone * worst
+	return alone * worst * b.gangs[g].scale
 }
 
 // pace is what a gang would make alone where its tasks are, and the lowest
@@ -352,11 +359,11 @@ func (b *Board) gain(t, s int32) float64 {
 			return b.asIf(t, s)
 		}
 	}
-	sum := k.alone[2*st.class] * b.speeds.Performance(next, x.workload)
+	sum := k.alone[2*st.class] * k.scale * b.speeds.Performance(next, x.workload)
 	for _, r := range st.tenants {
 		o := &b.tasks[r]
 		rk := &b.gangs[o.gang]
-		sum += rk.alone[2*st.class]*b.speeds.Performance(next, o.workload) - rk.progress
+		sum += rk.alone[2*st.class]*rk.scale*b.speeds.Performance(next, o.workload) - rk.progress
 	}
 	return sum
 }
