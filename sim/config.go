@@ -73,7 +73,8 @@ type Config struct {
 	// stands still for the cost; one that is bound in the same decision starts
 	// with that size, free. Growing needs a Binding for each new worker, whose
 	// ID WorkerID gives; shrinking ends the last workers. Speed then is progress
-	// x Scaler.Scale.
+	// x Scaler.Scale. Groups and running tasks show their bounds only then, and
+	// where the queue was emptied the policy decides once more, with none pending.
 	Scale Price
 	// Stale is the age of the view that the policy sees; the queue is always of
 	// now. With Interval 0 the policy also decides when its view changes.

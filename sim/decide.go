@@ -11,7 +11,7 @@ import (
 
 // decideAll lets the policy decide at this instant: once, or gang by gang.
 func (r *run) decideAll() error {
-	runs := r.runs
+	runs, waited := r.runs, len(r.queue.jobs) > 0
 	if r.Backfill || len(r.queue.jobs) == 0 {
 		if err := r.decide(r.queue.groups); err != nil {
 			return err
@@ -25,6 +25,12 @@ func (r *run) decideAll() error {
 			if first.queued {
 				break
 			}
+		}
+	}
+	// Only now does the policy know that nobody waits, and may let jobs grow.
+	if r.Scale.On && r.Stale == 0 && waited && len(r.queue.jobs) == 0 {
+		if err := r.decide(nil); err != nil {
+			return err
 		}
 	}
 	switch {

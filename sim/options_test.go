@@ -148,6 +148,7 @@ func TestScale(t *testing.T) {
 	to := func(n int) []place.Resize { return []place.Resize{{Group: "a", Workers: n}} }
 	p := &play{moves: []place.Decision{
 		{Resize: to(1), Bind: []place.Binding{bindW(0)}},
+		{}, // nobody waits any more: the policy may let jobs grow
 		{Resize: to(4), Bind: []place.Binding{bindW(1), bindW(2), bindW(3)}},
 		{Resize: to(2), Bind: []place.Binding{bind("c/0", "v100-4", 0)}},
 	}}

@@ -20,7 +20,11 @@ func (q *queue) find(rank int32) (int, bool) {
 func (q *queue) add(j *job) {
 	at, _ := q.find(j.rank)
 	q.jobs = slices.Insert(q.jobs, at, j)
-	q.groups = slices.Insert(q.groups, at, j.spec.Group())
+	g := j.spec.Group()
+	if j.sizes == nil {
+		g.MinWorkers, g.MaxWorkers = 0, 0 // the run does not scale
+	}
+	q.groups = slices.Insert(q.groups, at, g)
 }
 
 // remove takes a job out. What stands before it moves up where that is less:

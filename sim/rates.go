@@ -66,7 +66,7 @@ func (r *run) settle() error {
 	}
 	for _, t := range r.entering {
 		r.added = append(r.added, cluster.Running{
-			Task: t.Task, Node: r.room.nodes[t.node].Name, On: t.on, Movable: r.Migrate.On, Group: t.job.spec.Name, Started: t.job.began,
+			Task: t.Task, Node: r.room.nodes[t.node].Name, On: t.on, Movable: r.Migrate.On, Group: t.job.spec.Name, Started: t.job.began, Sizes: t.job.sizes,
 		})
 	}
 	r.order = append(r.order, r.entering...)

@@ -50,11 +50,12 @@ type job struct {
 	spec    *Job
 	index   int32
 	rank    int32
-	tasks   []*task // those it has now
-	own     []*task // those it came with
-	all     []*task // its workers and those that scaling may add, in order; nil where it does not scale
-	pace    []*task // those whose progress counts
-	workers int     // own
+	tasks   []*task        // those it has now
+	own     []*task        // those it came with
+	all     []*task        // its workers and those that scaling may add, in order; nil where it does not scale
+	sizes   *cluster.Sizes // likewise
+	pace    []*task        // those whose progress counts
+	workers int            // own
 	running bool
 	queued  bool
 

@@ -30,6 +30,7 @@ func (r *run) addSpares(j *job, declared map[string]cluster.Resources) error {
 	for i, t := range j.all {
 		t.nth = i
 	}
+	j.sizes = j.spec.Group().Sizes()
 	return nil
 }
 

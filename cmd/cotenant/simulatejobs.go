@@ -35,6 +35,8 @@ type simulateFlags struct {
 	interval    time.Duration
 	stale       time.Duration
 	migrate     time.Duration
+	scale       time.Duration
+	elastic     string
 	mtbf        time.Duration
 	repair      time.Duration
 	jobFailures float64
@@ -72,6 +74,10 @@ The table holds every policy against spread, seed by seed: its mean JCT as a
 share of spread's, with the standard error over seeds, and the share of the gap
 between spread and the lower bound (nobody waits or is slowed) that it closes.
 
+With --scale the policies that propose changes of what runs (greedy, greedy-wait,
+matching, harmony) also give jobs more workers where devices are idle, and fewer
+where others wait, within --elastic.
+
 With --tune every policy that has parameters is tuned first: by the same search,
 with the same budget, on the same seeds, other than those of the comparison. It
 is tried in the world that it believes, so that tuning asks the truth nothing;
@@ -83,6 +89,7 @@ Exit 1 when a policy failed or left jobs unfinished.`,
   cotenant simulate jobs --throughputs throughputs.json --nodes v100:24 --trace ed69ec.trace --backfill --migrate 30s
   cotenant simulate jobs --throughputs throughputs.json --nodes v100:8,k80:8 --load 1.1 --report out.html --out run
   cotenant simulate jobs --throughputs throughputs.json --nodes v100:16 --backfill --policy greedy-wait,matching --tune 40
+  cotenant simulate jobs --throughputs throughputs.json --nodes v100:4x4 --sizes 1:0.7,2:0.1,4:0.15,8:0.05 --backfill --scale 30s --elastic 0.5:2
   cotenant simulate jobs --contention --nodes 6 --load 0.9 --jobs 400 --seeds 5 --strength 1.3`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -109,6 +116,8 @@ Exit 1 when a policy failed or left jobs unfinished.`,
 	fl.DurationVar(&f.interval, "interval", 0, "decide on a grid of this `time` instead of at every arrival and completion")
 	fl.DurationVar(&f.stale, "stale", 0, "policies see the cluster as it was this `time` ago")
 	fl.DurationVar(&f.migrate, "migrate", 0, "allow running jobs to move, at this `cost` of standing still")
+	fl.DurationVar(&f.scale, "scale", 0, "allow running jobs to get more or fewer workers, at this `cost` of standing still")
+	fl.StringVar(&f.elastic, "elastic", "0.5:2", "`MIN:MAX` of the workers of a job, as factors on its own number (--scale)")
 	fl.DurationVar(&f.mtbf, "mtbf", 0, "mean `time` between failures of a node (default: never)")
 	fl.DurationVar(&f.repair, "repair", time.Hour, "`time` to repair a node")
 	fl.Float64Var(&f.jobFailures, "job-failures", 0, "`probability` that a run of a job fails and starts again")

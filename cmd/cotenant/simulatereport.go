@@ -145,6 +145,7 @@ func (s *simulation) facts(f *simulateFlags) []report.Fact {
 		{!f.backfill, "no backfill"},
 		{f.priorities, "by priority"},
 		{s.Options.Migrate.On, "moves at " + f.migrate.String()},
+		{s.Options.Scale.On, "resizes at " + f.scale.String() + ", within " + f.elastic + " times the workers"},
 		{f.stale > 0, "views " + f.stale.String() + " old"},
 		{f.mtbf > 0, "a node fails every " + f.mtbf.String() + ", repaired in " + f.repair.String()},
 		{f.jobFailures > 0, fmt.Sprintf("%g of the runs of jobs fail", f.jobFailures)},

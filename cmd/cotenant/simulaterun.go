@@ -87,6 +87,7 @@ func (f *simulateFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*si
 	s.Options = sim.Config{
 		Interval: f.interval, Backfill: f.backfill, Priorities: f.priorities, Stale: f.stale,
 		Migrate: sim.Price{On: cmd.Flags().Changed("migrate"), Cost: f.migrate},
+		Scale:   sim.Price{On: cmd.Flags().Changed("scale"), Cost: f.scale},
 		MTBF:    f.mtbf, Repair: f.repair, JobFailure: f.jobFailures, Observe: f.online,
 	}
 	s.Belief = compare.Belief{Observed: f.observed, Kind: f.modelKind, Seed: f.modelSeed}
@@ -104,6 +105,12 @@ func (f *simulateFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*si
 	}
 	if s.draw, err = f.drawn(); err != nil {
 		return nil, err
+	}
+	if !s.Options.Scale.On {
+		if cmd.Flags().Changed("elastic") {
+			return nil, wrongUse("--elastic %s: bounds of what? give --scale COST too", f.elastic)
+		}
+		s.draw.Elastic = compare.Elastic{}
 	}
 	if s.World, err = f.world.load(in, log, f.strict, f.exclude); err != nil {
 		return nil, err
@@ -149,40 +156,13 @@ func (f *simulateFlags) check() error {
 		flag string
 		time time.Duration
 	}{
-		{"interval", f.interval}, {"stale", f.stale}, {"migrate", f.migrate}, {"mtbf", f.mtbf}, {"repair", f.repair}, {"time-limit", f.limit},
+		{"interval", f.interval}, {"stale", f.stale}, {"migrate", f.migrate}, {"scale", f.scale}, {"mtbf", f.mtbf}, {"repair", f.repair}, {"time-limit", f.limit},
 	} {
 		if d.time < 0 {
 			return wrongUse("--%s %s: negative", d.flag, d.time)
 		}
 	}
 	return nil
-}
-
-// drawn reads what jobs are drawn.
-func (f *simulateFlags) drawn() (compare.Load, error) {
-	l := compare.Load{Jobs: f.jobs, Load: f.load, Priorities: f.priorities}
-	if f.durations != "" {
-		low, high, ok := strings.Cut(f.durations, ":")
-		var err1, err2 error
-		l.Shortest, err1 = time.ParseDuration(low)
-		l.Longest, err2 = time.ParseDuration(high)
-		if !ok || err1 != nil || err2 != nil || l.Shortest <= 0 || l.Longest < l.Shortest {
-			return l, wrongUse("--durations %s: give MIN:MAX, both above 0, such as 0.5h:53h", f.durations)
-		}
-	}
-	if f.sizes == "" {
-		return l, nil
-	}
-	for part := range strings.SplitSeq(f.sizes, ",") {
-		workers, share, ok := strings.Cut(part, ":")
-		n, err1 := strconv.Atoi(strings.TrimSpace(workers))
-		v, err2 := strconv.ParseFloat(share, 64)
-		if !ok || err1 != nil || err2 != nil || n < 1 || n > 1<<16 || !(v > 0) || math.IsInf(v, 0) {
-			return l, wrongUse("--sizes %s: %q is not WORKERS:SHARE, such as 4:0.15", f.sizes, part)
-		}
-		l.Sizes = append(l.Sizes, sim.Size{Workers: n, Share: v})
-	}
-	return l, nil
 }
 
 func (f *simulateFlags) readTrace(in *inputs, log io.Writer, s *simulation) error {
@@ -196,7 +176,7 @@ func (f *simulateFlags) readTrace(in *inputs, log io.Writer, s *simulation) erro
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
-	t, err := s.World.FromTrace(list, compare.TraceOptions{Options: o, Draw: f.drawNames, Seed: f.seed})
+	t, err := s.World.FromTrace(list, compare.TraceOptions{Options: o, Draw: f.drawNames, Seed: f.seed, Elastic: s.draw.Elastic})
 	warn(log, "trace", t.Report)
 	if err != nil {
 		return fmt.Errorf("--trace %s: %w", f.trace, err)
@@ -341,7 +321,9 @@ type jobRow struct {
 	Unfinished    int    `json:"unfinished"`
 	Restarts      int    `json:"restarts"`
 	Moves         int    `json:"moves"`
-	Decisions     int    `json:"decisions"`
+	// Resizes are those of running jobs; left out where there were none.
+	Resizes   int `json:"resizes,omitempty"`
+	Decisions int `json:"decisions"`
 	// Tuned are the values that tuning found; nil where it was not asked for.
 	Tuned map[string]float64 `json:"tuned,omitempty"`
 	Error string             `json:"error,omitempty"`
@@ -362,7 +344,7 @@ func jobRows(outcomes []compare.Outcome) []jobRow {
 			Policy: o.Spec.Text, Seed: o.Seed, Jobs: len(r.Jobs),
 			MeanJCT: number(r.MeanJCT), MedianJCT: number(r.MedianJCT), P95JCT: number(r.P95JCT), MaxWait: number(r.MaxWait),
 			Makespan: number(r.Makespan), LowerBound: number(r.LowerBound), SpreadMeanJCT: none,
-			Refused: len(r.Refused), Unfinished: len(r.Unfinished), Restarts: r.Restarts, Moves: r.Moves, Decisions: r.Decisions,
+			Refused: len(r.Refused), Unfinished: len(r.Unfinished), Restarts: r.Restarts, Moves: r.Moves, Resizes: r.Resizes, Decisions: r.Decisions,
 		}
 		if s, ok := spread[o.Seed]; ok {
 			row.SpreadMeanJCT = s
@@ -449,7 +431,9 @@ func percentOf(v float64) string {
 func timeUnit(rows []compare.Row) (name string, seconds float64) {
 	longest := 0.0
 	for _, r := range rows {
-		longest = max(longest, r.MeanJCT)
+		if r.MeanJCT > longest { // not NaN, which max would keep
+			longest = r.MeanJCT
+		}
 	}
 	switch {
 	case longest >= 2*3600:
@@ -474,6 +458,9 @@ func (s *simulation) writeNotes(w io.Writer, rows []compare.Row) error {
 			fmt.Fprintf(&b, "; with drawn workloads: %d", s.trace.Drawn)
 		}
 		b.WriteString(".\n")
+	}
+	if e := s.draw.Elastic; s.Options.Scale.On {
+		fmt.Fprintf(&b, "Jobs scale to %g to %g times their workers, at %s of standing still; the lower bound is at their own, and can be passed.\n", e.Min, e.Max, s.Options.Scale.Cost)
 	}
 	if rows[0].Refused > 0 {
 		fmt.Fprintf(&b, "Jobs larger than the cluster, refused by every policy: %d over all seeds.\n", rows[0].Refused)

@@ -42,7 +42,7 @@ func (f *simulateFlags) readTuning(s *simulation) error {
 	}
 	if s.trace != nil {
 		s.tune.Load = s.World.Like(s.trace.Jobs)
-		s.tune.Load.Priorities = f.priorities
+		s.tune.Load.Priorities, s.tune.Load.Elastic = f.priorities, s.draw.Elastic
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func Contention(c ContentionConfig) (*World, error) {
 		if err != nil {
 			return nil, err
 		}
-		return prioritised(list, l, seed), nil
+		return finished(list, l, seed), nil
 	}
 	byName := map[string]*contention.Workload{}
 	for i := range constants.Workloads {

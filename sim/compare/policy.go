@@ -47,7 +47,7 @@ type constructor struct {
 	// kind of model that it believes; "" is that of the run.
 	kind string
 	// params lists what can be tuned.
-	params func(spec Spec, classes []string, migrate bool) ([]jobs.Param, error)
+	params func(spec Spec, classes []string, changes bool) ([]jobs.Param, error)
 	make   func(o making) (place.Policy, error)
 }
 
@@ -57,6 +57,7 @@ type making struct {
 	values  map[string]float64 // given and tuned
 	speeds  *jobs.Speeds
 	migrate time.Duration
+	scale   time.Duration
 	explain bool
 	ctx     context.Context // of a program
 	limit   time.Duration   // of one decision of a program
@@ -81,12 +82,12 @@ func constructors() map[string]constructor {
 // Names lists the policies that need no file and no program.
 func Names() []string { return append(jobs.Names(), Harmony) }
 
-func ruleParams(spec Spec, classes []string, migrate bool) ([]jobs.Param, error) {
-	return jobs.Params(spec.Name, classes, migrate)
+func ruleParams(spec Spec, classes []string, changes bool) ([]jobs.Param, error) {
+	return jobs.Params(spec.Name, classes, changes)
 }
 
 func newRule(o making) (place.Policy, error) {
-	return jobs.New(o.spec.Name, jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
+	return jobs.New(o.spec.Name, jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Scale: o.scale, Explain: o.explain})
 }
 
 func noParams(Spec, []string, bool) ([]jobs.Param, error) { return nil, nil }
@@ -117,12 +118,12 @@ func (s Spec) harmony() (*harmony.File, error) {
 	return s.trained, nil
 }
 
-func harmonyParams(spec Spec, _ []string, migrate bool) ([]jobs.Param, error) {
+func harmonyParams(spec Spec, _ []string, changes bool) ([]jobs.Param, error) {
 	f, err := spec.harmony()
 	if err != nil {
 		return nil, err
 	}
-	return f.Params(migrate), nil
+	return f.Params(changes), nil
 }
 
 func newHarmony(o making) (place.Policy, error) {
@@ -130,7 +131,7 @@ func newHarmony(o making) (place.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Policy(jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Explain: o.explain})
+	return f.Policy(jobs.Settings{Speeds: o.speeds, Values: o.values, Migrate: o.migrate, Scale: o.scale, Explain: o.explain})
 }
 
 // pessimism is a parameter of all policies that believe a model; learn is one
@@ -189,12 +190,13 @@ func (s Spec) Pessimism() float64 { return s.Values[pessimism] }
 // Learns says whether the network goes on learning during a run.
 func (s Spec) Learns() bool { return s.Values[learn] == 1 }
 
-// Params lists what can be tuned of a policy in a world.
-func (s Spec) Params(w *World, migrate bool) ([]jobs.Param, error) {
+// Params lists what can be tuned of a policy in a world, changes those with which
+// it moves or scales running jobs too.
+func (s Spec) Params(w *World, changes bool) ([]jobs.Param, error) {
 	if s.Truth && w.Table == nil {
 		return oracleParams(s.Name)
 	}
-	return constructors()[s.Name].params(s, w.Classes(), migrate)
+	return constructors()[s.Name].params(s, w.Classes(), changes)
 }
 
 // PolicyOptions of Spec.New.
@@ -203,6 +205,8 @@ type PolicyOptions struct {
 	Values map[string]float64
 	// Migrate is what a move costs; 0 proposes none.
 	Migrate time.Duration
+	// Scale is what a resize costs, likewise.
+	Scale   time.Duration
 	Explain bool
 	// Limit bounds one decision of a program; 0 is its default.
 	Limit time.Duration
@@ -216,7 +220,7 @@ func (s Spec) New(ctx context.Context, w *World, speeds *jobs.Speeds, o PolicyOp
 	maps.Copy(values, s.Values)
 	delete(values, pessimism)
 	delete(values, learn)
-	m := making{spec: s, values: values, speeds: speeds, migrate: o.Migrate, explain: o.Explain, ctx: ctx, limit: o.Limit}
+	m := making{spec: s, values: values, speeds: speeds, migrate: o.Migrate, scale: o.Scale, explain: o.Explain, ctx: ctx, limit: o.Limit}
 	c, ok := constructors()[s.Name]
 	if !ok {
 		return nil, nil, fmt.Errorf("%s: no such policy", s.Text)

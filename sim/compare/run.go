@@ -159,6 +159,9 @@ func (s *Setting) policy(ctx context.Context, spec Spec, speeds *jobs.Speeds) (p
 		// 0 would propose no moves.
 		o.Migrate = max(s.Options.Migrate.Cost, time.Nanosecond)
 	}
+	if s.Options.Scale.On {
+		o.Scale = max(s.Options.Scale.Cost, time.Nanosecond)
+	}
 	return spec.New(ctx, s.World, speeds, o)
 }
 

@@ -22,6 +22,8 @@ type Load struct {
 	Sizes []sim.Size
 	// Priorities draws each job's from 0, 1 and 2.
 	Priorities bool
+	// Elastic bounds what scaling may do.
+	Elastic Elastic
 }
 
 // Reference is the class that durations and loads are stated on: of those of
@@ -84,18 +86,18 @@ func (w *World) stream(l Load, seed uint64) ([]sim.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return prioritised(out, l, seed), nil
+	return finished(out, l, seed), nil
 }
 
-// prioritised draws the priorities of jobs where they have some.
-func prioritised(list []sim.Job, l Load, seed uint64) []sim.Job {
+// finished gives jobs priorities and bounds where they have some.
+func finished(list []sim.Job, l Load, seed uint64) []sim.Job {
 	if l.Priorities {
 		r := rand.New(rand.NewPCG(seed, streamPriorities))
 		for i := range list {
 			list[i].Priority = r.IntN(3)
 		}
 	}
-	return list
+	return l.Elastic.apply(list)
 }
 
 // Sources of a seed, apart from those of others.

@@ -33,6 +33,8 @@ type TraceOptions struct {
 	// that name no programs.
 	Draw bool
 	Seed uint64
+	// Elastic bounds what scaling may do.
+	Elastic Elastic
 }
 
 // FromTrace turns the jobs of a trace into jobs of the world. The work of a
@@ -89,6 +91,7 @@ func (w *World) FromTrace(list []formats.TraceJob, o TraceOptions) (Trace, error
 		out.Report.Warnings = append(out.Report.Warnings,
 			fmt.Sprintf("jobs of workloads without a rate: %d; left out: let their workloads be drawn, or measure them", unknown))
 	}
+	out.Jobs = o.Elastic.apply(out.Jobs)
 	if len(out.Jobs) == 0 {
 		return out, fmt.Errorf("no job is left of %d", len(list))
 	}

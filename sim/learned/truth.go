@@ -21,14 +21,20 @@ func New(speeds *jobs.Speeds) *Truth {
 // still for ever.
 const crawl = 0.01
 
-// Rates implements sim.Truth: all tasks of a gang have its progress, at least
-// 0.01.
+// Scale implements sim.Scaler.
+func (l *Truth) Scale(workload string, own, workers int) float64 {
+	return l.board.Faster(workload, own, workers)
+}
+
+// Rates implements sim.Truth: all tasks of a gang have its progress at the size
+// that it has, at least 0.01.
 func (l *Truth) Rates(s *cluster.Snapshot, _ []cluster.TaskID) map[cluster.TaskID]float64 {
 	l.board.Reset(place.Request{View: s})
 	clear(l.rates)
 	running := s.Running()
 	for i, t := range l.board.Running() {
-		l.rates[running[i].ID] = max(crawl, l.board.Progress(l.board.GangOf(int(t))))
+		g := l.board.GangOf(int(t))
+		l.rates[running[i].ID] = max(crawl, l.board.Progress(g)/l.board.Scale(g))
 	}
 	return l.rates
 }

@@ -56,7 +56,7 @@ func Policies(ctx context.Context, s *compare.Setting, o Options) ([]Tuned, erro
 	v.Jobs = func(seed uint64) ([]sim.Job, error) { return s.World.Generate(o.Load, seed) }
 	var todo []Tuned
 	for _, spec := range s.Specs {
-		params, err := spec.Params(s.World, s.Options.Migrate.On)
+		params, err := spec.Params(s.World, s.Options.Migrate.On || s.Options.Scale.On)
 		if err != nil {
 			return nil, err
 		}
