@@ -253,7 +253,7 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 		}
 	}
 	n := float64(len(tasks))
-	own := 0.0
+	var own float64
 	if len(tasks) > 1 {
 		own = b.Progress(g)
 		if e.apart(tasks) {
