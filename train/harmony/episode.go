@@ -8,7 +8,6 @@ import (
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/encode"
 	place_harmony "github.com/cotenant/cotenant/place/harmony"
-	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/rl"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/learned"
@@ -141,9 +140,4 @@ func (t *Trainer) simulation(worker int, world *World, e Episode, p place.Policy
 		Nodes: e.Nodes, Workloads: e.Workloads, Jobs: e.Jobs, Backfill: true,
 		Truth: learned.New(t.truth(worker, world)), Policy: p,
 	}
-}
-
-// policyByRule makes a heuristic that shares beliefs with the worker.
-func policyByRule(name string, speeds *jobs.Speeds, values map[string]float64) (place.Policy, error) {
-	return jobs.New(name, jobs.Settings{Speeds: speeds, Values: values})
 }
