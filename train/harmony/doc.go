@@ -5,11 +5,14 @@
 // really happened.
 //
 //	t, err := harmony.NewTrainer(harmony.Config{Worlds: worlds, Seed: 1})
-//	for !t.Done() {
-//		progress, err := t.Step(ctx)
-//	}
-//	net := t.Best()
+//	err = t.Run(ctx, func(r harmony.Report) error { return log.Add(r.Update, time.Now(), r.Scalars()) })
+//	net, update := t.Best() // against greedy-wait, on validation seeds
 //
 // A World draws the situations to learn from: clusters, streams of jobs, and
-// the beliefs about speed that both the policy and the simulator go by.
+// the beliefs about speed that both the policy and the simulator go by;
+// train/worlds makes some. Trainer.Step is one update. After Save and Restore a
+// run goes on to the same bytes. Online wraps a policy that goes on learning
+// while it works:
+//
+//	policy, err := harmony.NewOnline(trained, harmony.OnlineOptions{Seed: 1})
 package harmony
