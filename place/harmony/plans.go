@@ -1,6 +1,7 @@
 package harmony
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -18,10 +19,17 @@ type planner struct {
 	words string // of why, where the board explains
 	sites []int32
 	found []int32
+	order []int
 }
 
-// maxSingle bounds the plans on a single node.
-const maxSingle = 8
+// maxSingle bounds the plans on a single node that are listed, maxJudged the
+// nodes that are tried for them, those with the most room first, and maxAlike
+// those of them with the same tenants and room.
+const (
+	maxSingle = 8
+	maxJudged = 24
+	maxAlike  = 2
+)
 
 func (p *planner) begin(b *jobs.Board) {
 	p.board = b
@@ -51,23 +59,13 @@ func (p *planner) list(g int, ways []encode.Option) []encode.Option {
 	}
 	at := func(s int) int { node, _ := b.Site(s); return node }
 	gain := func(t, s int) float64 { return b.Gain(t, s) }
-	room := func(node int) float64 {
-		free := 0
-		for _, s := range p.nodes[node] {
-			if n, device := b.Site(int(s)); n == node && (device >= 0 || len(p.nodes[node]) == 1) {
-				left, _ := b.Slots(int(s))
-				free += left
-			}
-		}
-		return float64(free)
-	}
 	packed := func(t, s int) float64 {
 		for _, o := range b.Tasks(g) {
 			if x := b.At(int(o)); x >= 0 && at(x) == at(s) {
 				return 1e6 + b.Gain(t, s)
 			}
 		}
-		return 10*room(at(s)) + b.Gain(t, s)
+		return 10*float64(b.Room(at(s))) + b.Gain(t, s)
 	}
 	for _, r := range []rule{
 		gain,
@@ -132,6 +130,49 @@ func (p *planner) keep(ways []encode.Option, first, from int) []encode.Option {
 	return append(ways, encode.Option{Sites: sites, Alike: 1})
 }
 
+// judged lists the nodes on which a gang is tried whole: all of them, or those
+// that look best where there are many.
+func (p *planner) judged(g int, many bool) []int {
+	b := p.board
+	p.order = p.order[:0]
+	wants := 0
+	for _, t := range b.Tasks(g) {
+		wants += b.Wants(int(t))
+	}
+	for node := range p.nodes {
+		p.order = append(p.order, node)
+	}
+	if !many {
+		return p.order
+	}
+	room := make([]int, len(p.nodes))
+	for node := range p.nodes {
+		room[node] = b.Room(node)
+	}
+	p.order = slices.DeleteFunc(p.order, func(node int) bool { return room[node] < wants })
+	slices.SortStableFunc(p.order, func(x, y int) int { return room[y] - room[x] })
+	alike := map[string]int{}
+	var key []byte
+	kept := p.order[:0]
+	for _, node := range p.order {
+		key = key[:0]
+		for _, s := range p.nodes[node] {
+			free, _ := b.Slots(int(s))
+			key = binary.AppendVarint(binary.AppendVarint(key, int64(b.Config(int(s)))), int64(free))
+		}
+		for _, left := range b.Free(node) {
+			key = binary.AppendVarint(key, left)
+		}
+		if alike[string(key)]++; alike[string(key)] <= maxAlike {
+			kept = append(kept, node)
+		}
+		if len(kept) == maxJudged {
+			break
+		}
+	}
+	return kept
+}
+
 // single appends the plans that keep a gang on one node, the best few by gain.
 func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option {
 	b := p.board
@@ -141,7 +182,7 @@ func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option
 	}
 	var plans []plan
 	tasks := b.Tasks(g)
-	for node := range p.nodes {
+	for _, node := range p.judged(g, len(p.nodes) > maxJudged) {
 		mark, from := b.Mark(), len(p.sites)
 		total, whole := 0.0, true
 		for _, t := range tasks {

@@ -63,3 +63,9 @@ func (b *Board) Movable(t int) bool { return b.tasks[t].movable }
 // Home is the site where a running task was when the board was reset, -1 for
 // a task that did not run.
 func (b *Board) Home(t int) int { return int(b.tasks[t].home) }
+
+// Room is the free device slots of a node.
+func (b *Board) Room(node int) int { return int(b.room(int32(node))) }
+
+// Wants is how many devices a task takes.
+func (b *Board) Wants(t int) int { return int(b.tasks[t].wants) }
