@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "Available Commands", ""},
 		{"--help", 0, "Available Commands", ""},
 		{"plan services --help", 0, "--objective", ""},
-		{"plan", 2, "", "needs one of: services"},
+		{"plan", 2, "", "needs one of: jobs, services"},
 		{"paln", 2, "", `knows no "paln"`},
 		{"plan service", 2, "", "did you mean services?"},
 		{"--colour", 2, "", "unknown flag: --colour"},

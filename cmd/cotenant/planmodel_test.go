@@ -96,7 +96,7 @@ func TestBadModels(t *testing.T) {
 	}
 	flipped := bytes.Clone(content)
 	flipped[len(flipped)-1] ^= 1
-	newer := bytes.Replace(content, []byte(`"format_version":"1"`), []byte(`"format_version":"9"`), 1)
+	newer := bytes.Replace(content, []byte(`"format_version":"2"`), []byte(`"format_version":"9"`), 1)
 	for name, c := range map[string]struct {
 		content []byte
 		want    []string
@@ -104,7 +104,7 @@ func TestBadModels(t *testing.T) {
 		"cut off": {content[:len(content)/2], []string{"truncated", "copy it again"}},
 		"damaged": {flipped, []string{"checksum", "copy it again"}},
 		"empty":   {nil, []string{"not a Cotenant model file", "cotenant fit"}},
-		"newer":   {newer, []string{"format_version 9 is newer than 1", "upgrade"}},
+		"newer":   {newer, []string{"format_version 9 is newer than 2", "upgrade"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := file(t, "m.cotenant", string(c.content))
