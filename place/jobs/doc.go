@@ -18,7 +18,7 @@
 //	spread       the least loaded site that takes the task; shares when all have one
 //	binpack      the fullest site that takes it
 //	tetris       demands aligned with what is free (SIGCOMM 2014)
-//	fastest      the least loaded site, of those the class where the job is fastest
+//	fastest      the class where the job is fastest, the least loaded site of it
 //	linear       greedy, on a model of the kind linear
 //	greedy       the largest gain in the sum of progress
 //	greedy-wait  greedy, but a gang that would gain too little waits

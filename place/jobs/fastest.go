@@ -12,10 +12,10 @@ var fastestEntry = entry{
 }
 
 // Fastest knows how fast a job runs alone on each class, and nothing of
-// interference: of the sites that take a task it takes, among those with the
-// fewest tasks, one where the job would run fastest alone. So a job falls to a
-// slower class when the fast ones are taken, and shares when all are. Ties go
-// to the smallest share of the node requested, then to the first.
+// interference: of the sites that take a task it takes one where the job would
+// run fastest alone, among those one with the fewest tasks. So a job falls to a
+// slower class only when the fast ones take no more. Ties go to the smallest
+// share of the node requested, then to the first.
 type Fastest struct{}
 
 // Choose implements Chooser.
@@ -27,17 +27,13 @@ func (Fastest) Choose(b *Board, t int) (site int, why Refusal) {
 	var count [refusals]int32
 	best, fullness, speed := -1, load{}, 0.0
 	for s := lo; s < hi; s++ {
-		l := load{tasks: int32(len(b.sites[s].tenants))}
-		if best >= 0 && l.tasks > fullness.tasks {
-			continue
-		}
 		if r := b.fit(int32(t), int32(s)); r != Fits {
 			count[r]++
 			continue
 		}
 		a := b.aloneWith(int32(t), int32(s))
-		l.share = b.state[b.sites[s].node].share
-		if best < 0 || l.tasks < fullness.tasks || a > speed || a == speed && l.less(fullness) {
+		l := load{tasks: int32(len(b.sites[s].tenants)), share: b.state[b.sites[s].node].share}
+		if best < 0 || a > speed || a == speed && l.less(fullness) {
 			best, fullness, speed = s, l, a
 		}
 	}
@@ -75,7 +71,7 @@ func (b *Board) aloneWith(t, s int32) float64 {
 func (Fastest) reason(b *Board, t, s int) place.Reason {
 	a := b.aloneWith(int32(t), int32(s))
 	return place.Reason{
-		Words:  fmt.Sprintf("of those with the fewest tasks, %s is where the job runs fastest alone: progress %.3f", b.siteName(s), a),
+		Words:  fmt.Sprintf("%s is where the job runs fastest alone: progress %.3f", b.siteName(s), a),
 		Scores: map[string]float64{"tasks": -float64(len(b.sites[s].tenants)), "alone": a},
 	}
 }
