@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/place/jobs"
 )
@@ -52,7 +53,7 @@ func TestSimulateTrainedPolicy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.safetensors")
-	f, err := harmony.Shipped()
+	f, err := harmony.Shipped(history.ScopeDevice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@
 // network serves any cluster, any mix of classes and any workloads that the
 // interference model knows.
 //
-//	f, err := harmony.Shipped() // or harmony.Load(r)
+//	f, err := harmony.Shipped(history.ScopeDevice) // or harmony.Load(r)
 //	p, err := f.Policy(jobs.Settings{Speeds: speeds})
 //	d, err := p.Place(place.Request{View: s, Pending: queue, Now: now})
 //

@@ -41,7 +41,7 @@ func Example() {
 		Name: "new", Gang: true, Tasks: []cluster.Task{{ID: "new/0", Workload: "a3c", Role: cluster.Worker, Devices: 1}},
 	}}
 
-	file, err := harmony.Shipped()
+	file, err := harmony.Shipped(history.ScopeDevice)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,21 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/internal/tensors"
 	"github.com/cotenant/cotenant/place/encode"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write policy.safetensors anew, with an untrained network")
 
 // untrained is a policy whose numbers are its defaults.
 func untrained(tb testing.TB) *File {
@@ -41,18 +38,17 @@ func saved(tb testing.TB, f *File) []byte {
 }
 
 func TestShippedLoads(t *testing.T) {
-	if *rewrite {
-		if err := os.WriteFile("policy.safetensors", saved(t, untrained(t)), 0o644); err != nil {
-			t.Fatal(err)
+	for scope, file := range map[history.Scope][]byte{history.ScopeDevice: shippedDevice, history.ScopeNode: shippedNode} {
+		f, err := Shipped(scope)
+		if err != nil {
+			t.Fatalf("%s: %v; docs/train.md says how to train it", scope, err)
 		}
-		t.Skip("policy.safetensors was written; run again to test it")
-	}
-	f, err := Shipped()
-	if err != nil {
-		t.Fatalf("%v; `go test ./place/harmony -run Shipped -rewrite` writes an untrained one", err)
-	}
-	if !bytes.Equal(saved(t, f), shipped) {
-		t.Error("saved again, the bytes differ")
+		if !bytes.Equal(saved(t, f), file) {
+			t.Errorf("%s: saved again, the bytes differ", scope)
+		}
+		if f.Training.Command == "" {
+			t.Errorf("%s: does not say how it was trained", scope)
+		}
 	}
 }
 

@@ -2,20 +2,32 @@ package harmony
 
 import (
 	"bytes"
-	_ "embed" // the policy that ships
+	_ "embed" // the policies that ship
 	"fmt"
 	"time"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/place/jobs"
 )
 
-//go:embed policy.safetensors
-var shipped []byte
+// One was trained where jobs share devices, one where parameter servers and
+// workers share nodes.
+var (
+	//go:embed device.safetensors
+	shippedDevice []byte
+	//go:embed node.safetensors
+	shippedNode []byte
+)
 
-// Shipped is the policy that comes with the program. Each call reads it anew:
-// the caller may change what it gets.
-func Shipped() (*File, error) {
-	f, err := Load(bytes.NewReader(shipped))
+// Shipped is the policy that comes with the program for what the tasks of a
+// co-location share. Each call reads it anew: the caller may change what it
+// gets.
+func Shipped(scope history.Scope) (*File, error) {
+	file := shippedNode
+	if scope == history.ScopeDevice {
+		file = shippedDevice
+	}
+	f, err := Load(bytes.NewReader(file))
 	if err != nil {
 		return nil, fmt.Errorf("the policy that ships: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/place/jobs"
 )
@@ -30,7 +31,7 @@ func TestTrainedPoliciesComeFromFiles(t *testing.T) {
 	if err := spec.Load(strings.NewReader("{}")); err == nil || !strings.Contains(err.Error(), "harmony@mine.safetensors") {
 		t.Errorf("a foreign file: %v", err)
 	}
-	f, err := harmony.Shipped()
+	f, err := harmony.Shipped(history.ScopeDevice)
 	if err != nil {
 		t.Fatal(err)
 	}

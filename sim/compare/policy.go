@@ -107,10 +107,10 @@ func (s *Spec) Load(r io.Reader) error {
 }
 
 // harmony is the trained policy of a spec: that of its file, or the one that
-// ships.
-func (s Spec) harmony() (*harmony.File, error) {
+// ships for the scope of the world.
+func (s Spec) harmony(scope history.Scope) (*harmony.File, error) {
 	if s.trained == nil && s.File == "" {
-		return harmony.Shipped()
+		return harmony.Shipped(scope)
 	}
 	if s.trained == nil {
 		return nil, fmt.Errorf("%s: %s was not read; call Load", s.Text, s.File)
@@ -119,7 +119,7 @@ func (s Spec) harmony() (*harmony.File, error) {
 }
 
 func harmonyParams(spec Spec, _ []string, changes bool) ([]jobs.Param, error) {
-	f, err := spec.harmony()
+	f, err := spec.harmony("") // those that ship have the same parameters
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func harmonyParams(spec Spec, _ []string, changes bool) ([]jobs.Param, error) {
 }
 
 func newHarmony(o making) (place.Policy, error) {
-	f, err := o.spec.harmony()
+	f, err := o.spec.harmony(o.speeds.Scope())
 	if err != nil {
 		return nil, err
 	}
