@@ -95,10 +95,9 @@ func NewTrainer(c Config) (*Trainer, error) {
 	}
 	o := rl.DefaultOptions()
 	o.Workers = c.Workers
-	o.Minibatch = 256
+	o.Minibatch = 2048
 	o.Entropy = rl.Constant(0.002)
-	o.Rate = rl.Schedule{From: 2e-3, To: 5e-5, Steps: c.Updates}
-	o.Imitation = rl.Constant(0.02)
+	o.Rate = rl.Schedule{From: 1e-3, To: 5e-5, Steps: c.Updates}
 	// Many decisions fall on one instant, so advantages look ahead by time.
 	o.Trace = rl.Trace{Decision: 1, Second: math.Exp(-2)}
 	if !c.Forget {
