@@ -17,6 +17,7 @@
 //
 //	spread       the least loaded site that takes the task; shares when all have one
 //	binpack      the fullest site that takes it
+//	consolidate  whole gangs on the fullest node that takes them, else on few
 //	tetris       demands aligned with what is free (SIGCOMM 2014)
 //	fastest      the class where the job is fastest, the least loaded site of it
 //	linear       greedy, on a model of the kind linear

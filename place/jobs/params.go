@@ -60,7 +60,7 @@ type entry struct {
 type placer interface{ place(b *Board) }
 
 var entries = []entry{
-	spreadEntry, binpackEntry, tetrisEntry, fastestEntry, linearEntry, greedyEntry, greedyWaitEntry, matchingEntry,
+	spreadEntry, binpackEntry, consolidateEntry, tetrisEntry, fastestEntry, linearEntry, greedyEntry, greedyWaitEntry, matchingEntry,
 }
 
 // Names lists the policies of this package.

@@ -144,6 +144,10 @@ func TestStories(t *testing.T) {
 		{"shares when all have one", "spread", nil, 0, "fast:1 fast:1", "a@0.0 c@1.0", []string{"b"}, "q0/0@0.0"},
 		{"shares first", "binpack", nil, 0, "fast:2", "a@0.1", []string{"b"}, "q0/0@0.1"},
 		{"does not fit there", "binpack", nil, 0, "fast:2", "a@0.1", []string{"d"}, "q0/0@0.0"},
+		{"the fullest node, its emptiest device", "consolidate", nil, 0, "fast:2 fast:2", "a@1.0", []string{"b"}, "q0/0@1.1"},
+		{"a full node is passed over", "consolidate", nil, 0, "fast:1 fast:2", "a@0.0 a@0.0", []string{"b"}, "q0/0@1.0"},
+		{"a gang apart on few nodes", "consolidate", nil, 0, "fast:1 fast:1 fast:1", "c@0.0", []string{"a*3"}, "q0/0@1.0 q0/1@1.0 q0/2@2.0"},
+		{"a gang that fits in part", "consolidate", nil, 0, "fast:1 fast:1", "a@0.0", []string{"d*2", "c"}, "q0/0? q0/1? q1/0@0.0"},
 		{"fits nowhere", "spread", nil, 0, "fast:1", "a@0.0", []string{"d"}, "q0/0?"},
 		{"where most is free", "tetris", nil, 0, "fast:2 fast:2", "a@0.0 a@0.1 a@1.0", []string{"b"}, "q0/0@1.1"},
 		{"the fast class first", "fastest", nil, 0, "slow:1 fast:1", "", []string{"a", "a", "a"}, "q0/0@1.0 q1/0@1.0 q2/0@0.0"},
@@ -217,6 +221,23 @@ func TestMatchingBeatsGreedy(t *testing.T) {
 	}
 	if want := .85 + .85 + .8 + .8; sum["matching"] < want-1e-9 || sum["greedy-wait"] > want-.5 {
 		t.Errorf("sums of progress %v, want %g for matching and less for greedy-wait", sum, want)
+	}
+}
+
+// Node 0 is the fullest that takes both of a gang, though b is a bad neighbour
+// there: greedy flees to node 1, and binpack, which looks at one task at a
+// time, tears the gang apart for the fullest devices.
+func TestConsolidateKeepsGangsTogether(t *testing.T) {
+	bad := pairs{"a b": {.3, .3}, "a a": {.4, .4}}
+	for policy, want := range map[string]string{
+		"consolidate": "q0/0@0.1 q0/1@0.0",
+		"greedy":      "q0/0@1.0 q0/1@1.1",
+		"binpack":     "q0/0@2.0 q0/1@0.0",
+	} {
+		req := story(t, "fast:2 fast:2 fast:1", "b@0.0 c@2.0", "a*2")
+		if got := told(decide(t, policy, nil, 0, bad, req)); got != want {
+			t.Errorf("%s: got %q, want %q", policy, got, want)
+		}
 	}
 }
 
