@@ -31,6 +31,7 @@ type trainFlags struct {
 	updates   int
 	time      time.Duration
 	maxWait   time.Duration
+	noted     float64
 	episodes  int
 	warm      int
 	noReplay  bool
@@ -90,12 +91,13 @@ goes on, to the same bytes as a run that was not interrupted.`,
 	fl.StringVar(&f.modelKind, "model-kind", interference.KindNeural, "`kind` of model that predicts the rest: linear, forest, neural")
 	fl.Uint64Var(&f.modelSeed, "model-seed", 1, "`seed` of what is observed: S, S+1, ... for each belief")
 	fl.IntVar(&f.jobs, "jobs", 500, "`N` jobs in an episode")
+	fl.Float64Var(&f.noted, "noted", 0.25, "`share` of the decisions that are explored and learned from")
 	fl.DurationVar(&f.maxWait, "max-wait", 60*time.Hour, "`time` of waiting after which the policy places a job that fits, whatever it gains; 0 is never")
 	fl.StringVar(&f.loads, "load", "0.6:1.3", "`MIN:MAX` of the loads of episodes")
 
 	fl.IntVar(&f.updates, "updates", 0, "make `N` updates (default: 300, or as many as --time allows)")
 	fl.DurationVar(&f.time, "time", 0, "stop after this `time`; --resume goes on")
-	fl.IntVar(&f.episodes, "episodes", 0, "`N` episodes for each update (default 64)")
+	fl.IntVar(&f.episodes, "episodes", 0, "`N` episodes for each update (default 32)")
 	fl.IntVar(&f.warm, "imitate", 0, "first make `N` steps that imitate greedy-wait, by which the untrained network goes already")
 	fl.BoolVar(&f.noReplay, "no-replay", false, "without replay of good episodes")
 	fl.BoolVar(&f.noExperts, "no-experts", false, "without exploration by experts")

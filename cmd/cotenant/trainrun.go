@@ -128,6 +128,8 @@ func (f *trainFlags) check() (loads [2]float64, err error) {
 		return loads, wrongUse("--resume %s and --log %s: a run goes on in its own folder; leave --log out", f.resume, f.log)
 	case !(f.observed >= 0 && f.observed <= 1):
 		return loads, wrongUse("--observed %g: give a share, 0 to 1", f.observed)
+	case !(f.noted > 0 && f.noted <= 1):
+		return loads, wrongUse("--noted %g: give a share, above 0 and at most 1", f.noted)
 	case f.maxWait < 0:
 		return loads, wrongUse("--max-wait %s: negative", f.maxWait)
 	case f.time < 0:
@@ -191,7 +193,7 @@ func (t *training) prepare(cmd *cobra.Command, in *inputs, log io.Writer, loads 
 	}
 	c := harmony.Config{
 		Worlds: list, Seed: f.seed, Updates: f.updates, Episodes: f.episodes, Workers: f.workers, Warm: f.warm,
-		Unaware: f.noExperts, Forget: f.noReplay, MaxWait: f.maxWait,
+		Unaware: f.noExperts, Forget: f.noReplay, MaxWait: f.maxWait, Noted: f.noted,
 	}
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)

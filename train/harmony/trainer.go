@@ -16,8 +16,8 @@ import (
 type Config struct {
 	Worlds []World
 	Seed   uint64
-	// Updates in all (300), Episodes in each (64), on Workers goroutines (2).
-	// Takes is how many of them play the same scene (4): what they all meet is
+	// Updates in all (300), Episodes in each (32), on Workers goroutines (2).
+	// Takes is how many of them play the same scene (8): what they all meet is
 	// luck, and is taken from what each is credited with.
 	Updates, Episodes, Takes, Workers int
 	// Warm is how many steps imitate greedy-wait before the updates (0: the prior
@@ -50,8 +50,8 @@ func (c *Config) defaults() {
 		}
 	}
 	set(&c.Updates, 300)
-	set(&c.Episodes, 64)
-	set(&c.Takes, 4)
+	set(&c.Episodes, 32)
+	set(&c.Takes, 8)
 	set(&c.Workers, 2)
 	set(&c.Every, 10)
 	set(&c.Validation, 16)
@@ -95,9 +95,9 @@ func NewTrainer(c Config) (*Trainer, error) {
 	}
 	o := rl.DefaultOptions()
 	o.Workers = c.Workers
-	o.Minibatch = 2048
+	o.Minibatch = 256
 	o.Entropy = rl.Constant(0.002)
-	o.Rate = rl.Schedule{From: 1e-3, To: 5e-5, Steps: c.Updates}
+	o.Rate = rl.Schedule{From: 2e-3, To: 2e-4, Steps: c.Updates}
 	// Many decisions fall on one instant, so advantages look ahead by time.
 	o.Trace = rl.Trace{Decision: 1, Second: math.Exp(-2)}
 	if !c.Forget {
@@ -174,31 +174,10 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	if len(kept) == 0 {
 		return rl.Stats{}, nil
 	}
-	relative(kept)
 	if imitate {
 		return t.learner.Imitate(kept)
 	}
 	return t.learner.Update(kept)
-}
-
-// relative divides the rewards of each scene by their mean over its takes, so
-// that what is learned is to be better by a share: else a few crowded scenes,
-// in which much is at stake, would drown what is to be learned from the others.
-func relative(takes []*rl.Trajectory) {
-	rewards, seconds := map[uint64]float64{}, map[uint64]float64{}
-	for _, j := range takes {
-		for i, r := range j.Rewards {
-			rewards[j.Group] += math.Abs(r)
-			seconds[j.Group] += j.Seconds[i]
-		}
-	}
-	for _, j := range takes {
-		if rewards[j.Group] > 0 && seconds[j.Group] > 0 {
-			for i := range j.Rewards {
-				j.Rewards[i] *= seconds[j.Group] / rewards[j.Group]
-			}
-		}
-	}
 }
 
 // validationSeed is the first of the seeds on which training is judged.
