@@ -32,6 +32,7 @@
 //	alone(class, workers, span) * min over its tasks of performance
 //
 // where alone is its progress with nothing beside it, at the slowest class and
-// the span that its tasks have. That a gang goes at its slowest task's pace is
+// the span that its tasks have: between its measured progress on one node and
+// dealt out, by the traffic that its busiest node carries. That a gang goes at its slowest task's pace is
 // a model, not data.
 package jobs

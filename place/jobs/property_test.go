@@ -294,22 +294,31 @@ func naive(b *Board) float64 {
 	sum := 0.0
 	for g, tasks := range gangs {
 		worst, alone, nodes := math.Inf(1), math.Inf(1), map[int32]bool{}
-		pairs, across := 0.0, 0.0
 		for _, t := range tasks {
 			nodes[b.sites[b.tasks[t].site].node] = true
+		}
+		// Every worker exchanges one unit with each parameter server; counted once
+		// at each end that crosses nodes.
+		carried := map[int32]float64{}
+		workers, servers := 0.0, 0.0
+		for _, t := range tasks {
+			if b.tasks[t].ps {
+				servers++
+			} else {
+				workers++
+			}
 			for _, o := range tasks {
-				if b.tasks[t].ps && !b.tasks[o].ps {
-					pairs++
-					if b.sites[b.tasks[t].site].node != b.sites[b.tasks[o].site].node {
-						across++
-					}
+				if b.tasks[t].ps != b.tasks[o].ps && b.sites[b.tasks[t].site].node != b.sites[b.tasks[o].site].node {
+					carried[b.sites[b.tasks[t].site].node]++
 				}
 			}
 		}
-		remote := 0.0 // share of the traffic that crosses nodes
-		if pairs > 0 {
-			remote = across / pairs
-		} else if len(nodes) > 1 {
+		remote := 0.0 // what the busiest node carries, over that of tasks dealt out
+		if workers > 0 && servers > 0 {
+			for _, units := range carried {
+				remote = max(remote, units/max(workers, servers))
+			}
+		} else if workers > 0 && len(nodes) > 1 {
 			remote = 1
 		}
 		for _, t := range tasks {

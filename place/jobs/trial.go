@@ -269,46 +269,60 @@ func (b *Board) pace(k *gang) (alone, worst float64) {
 	return alone, worst
 }
 
-// remote is the share of a gang's traffic that crosses nodes: of the pairs of
-// a worker and a parameter server that are placed, those on different nodes.
-// Workers without parameter servers talk to all others: 1 where they are not
-// all on one node.
+// remote is how much of a gang's traffic the busiest of its nodes has to carry
+// to others, over what that is when the tasks are dealt out one a node: 0 where
+// all are on one node, and more than 1 where many workers on a node talk to
+// parameter servers on another. Each worker exchanges as much with each
+// parameter server. Workers without parameter servers talk to all others: 1
+// where they are not all on one node.
 func (b *Board) remote(k *gang) float64 {
-	pairs, across, first, split := 0, 0, int32(-1), false
+	workers, servers, split := 0, 0, false
+	first := int32(-1)
 	for _, i := range k.tasks {
 		t := &b.tasks[i]
 		if t.site < 0 {
 			continue
 		}
-		node := b.sites[t.site].node
-		if first < 0 {
+		if node := b.sites[t.site].node; first < 0 {
 			first = node
+		} else if node != first {
+			split = true
 		}
-		split = split || node != first
-		if !t.ps {
-			continue
-		}
-		for _, j := range k.tasks {
-			if w := &b.tasks[j]; w.site >= 0 && !w.ps {
-				pairs++
-				if b.sites[w.site].node != node {
-					across++
-				}
-			}
+		if t.ps {
+			servers++
+		} else {
+			workers++
 		}
 	}
 	switch {
-	case pairs > 0:
-		return float64(across) / float64(pairs)
-	case split:
+	case !split || workers == 0:
+		return 0
+	case servers == 0:
 		return 1
 	}
-	return 0
+	busiest := 0.0
+	for _, i := range k.tasks {
+		if b.tasks[i].site < 0 {
+			continue
+		}
+		node, w, p := b.sites[b.tasks[i].site].node, 0, 0
+		for _, j := range k.tasks {
+			if t := &b.tasks[j]; t.site >= 0 && b.sites[t.site].node == node {
+				if t.ps {
+					p++
+				} else {
+					w++
+				}
+			}
+		}
+		busiest = max(busiest, float64(w*(servers-p)+p*(workers-w)))
+	}
+	return busiest / float64(max(servers, workers))
 }
 
-// between is the progress of a gang of whose traffic a share is remote, given
-// that with none and with all of it: what an iteration takes longer grows with
-// the share.
+// between is the progress of a gang whose remote traffic is a share of that
+// when it is dealt out, given the progress with none of it and with all: what an
+// iteration takes longer grows with the share.
 func between(local, apart, share float64) float64 {
 	switch {
 	case share == 0 || local == apart || local <= 0 || apart <= 0:
