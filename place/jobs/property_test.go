@@ -346,7 +346,11 @@ func naive(b *Board) float64 {
 					}
 					return p
 				}
-				p := 1 / ((1-remote)/progress(cluster.SpanNode) + remote/progress(cluster.SpanApart))
+				local, apart, share := progress(cluster.SpanNode), progress(cluster.SpanApart), remote
+				if apart > local {
+					share = min(share, 1)
+				}
+				p := 1 / ((1-share)/local + share/apart)
 				alone = min(alone, p)
 			}
 		}

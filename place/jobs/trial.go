@@ -324,6 +324,9 @@ func (b *Board) remote(k *gang) float64 {
 // when it is dealt out, given the progress with none of it and with all: what an
 // iteration takes longer grows with the share.
 func between(local, apart, share float64) float64 {
+	if apart > local {
+		share = min(share, 1) // no rule says how much faster still
+	}
 	switch {
 	case share == 0 || local == apart || local <= 0 || apart <= 0:
 		return local

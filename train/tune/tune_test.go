@@ -24,8 +24,8 @@ func bowl(at tune.Values) func(context.Context, []tune.Values) ([]float64, error
 	return func(_ context.Context, batch []tune.Values) ([]float64, error) {
 		out := make([]float64, len(batch))
 		for i, v := range batch {
-			for key, want := range at {
-				out[i] += (v[key] - want) * (v[key] - want)
+			for _, key := range slices.Sorted(maps.Keys(at)) {
+				out[i] += (v[key] - at[key]) * (v[key] - at[key])
 			}
 		}
 		return out, nil
