@@ -21,6 +21,8 @@ const toldApart = 10
 // It sorts others.
 //
 // More or busier or greedier others never give more: at no instant do they.
+// Beyond toldApart of them this holds but for which of them count as always
+// there, some tenths of a percent.
 func share(capacity float64, own claim, others []claim) float64 {
 	if own.rate <= 0 {
 		return 0

@@ -80,7 +80,7 @@ func TestPropertyShareIsMaxMinFair(t *testing.T) {
 func TestPropertyShareFallsWithNeighbours(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.Float64Range(0.1, 20).Draw(t, "capacity")
-		own, others := drawClaim(t, "own"), drawClaims(t, 14)
+		own, others := drawClaim(t, "own"), drawClaims(t, toldApart-1)
 		own.rate = min(own.rate, capacity)
 		before := share(capacity, own, slices.Clone(others))
 		if before > own.rate || before <= 0 {
