@@ -1,6 +1,7 @@
 package harmony
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -58,7 +59,6 @@ func (p *planner) list(g int, ways []encode.Option) []encode.Option {
 		return float64(all-free)/float64(max(1, all)) + 1e-3*float64(len(b.Tenants(s)))
 	}
 	at := func(s int) int { node, _ := b.Site(s); return node }
-	gain := func(t, s int) float64 { return b.Gain(t, s) }
 	packed := func(t, s int) float64 {
 		for _, o := range b.Tasks(g) {
 			if x := b.At(int(o)); x >= 0 && at(x) == at(s) {
@@ -68,7 +68,7 @@ func (p *planner) list(g int, ways []encode.Option) []encode.Option {
 		return 10*float64(b.Room(at(s))) + b.Gain(t, s)
 	}
 	for _, r := range []rule{
-		gain,
+		b.Gain,
 		func(_, s int) float64 { return -load(s) },
 		func(_, s int) float64 { return load(s) },
 		packed,
@@ -106,9 +106,11 @@ func (p *planner) plan(g int, ways []encode.Option, first int, r rule) []encode.
 	return p.keep(ways, first, from)
 }
 
-// take puts a task on the best of the sites found.
-func (p *planner) take(t int, r rule) {
-	best, top := int32(-1), math.Inf(-1)
+// take puts a task on the best of the sites found, and says how the rule rates
+// it.
+func (p *planner) take(t int, r rule) (top float64) {
+	best := int32(-1)
+	top = math.Inf(-1)
 	for _, s := range p.found {
 		if v := r(t, int(s)); best < 0 || v > top {
 			best, top = s, v
@@ -116,6 +118,7 @@ func (p *planner) take(t int, r rule) {
 	}
 	p.board.Put(t, int(best))
 	p.sites = append(p.sites, best)
+	return top
 }
 
 func (p *planner) keep(ways []encode.Option, first, from int) []encode.Option {
@@ -132,18 +135,18 @@ func (p *planner) keep(ways []encode.Option, first, from int) []encode.Option {
 
 // judged lists the nodes on which a gang is tried whole: all of them, or those
 // that look best where there are many.
-func (p *planner) judged(g int, many bool) []int {
+func (p *planner) judged(g int) []int {
 	b := p.board
 	p.order = p.order[:0]
-	wants := 0
-	for _, t := range b.Tasks(g) {
-		wants += b.Wants(int(t))
-	}
 	for node := range p.nodes {
 		p.order = append(p.order, node)
 	}
-	if !many {
+	if len(p.nodes) <= maxJudged {
 		return p.order
+	}
+	wants := 0
+	for _, t := range b.Tasks(g) {
+		wants += b.Wants(int(t))
 	}
 	room := make([]int, len(p.nodes))
 	for node := range p.nodes {
@@ -182,7 +185,7 @@ func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option
 	}
 	var plans []plan
 	tasks := b.Tasks(g)
-	for _, node := range p.judged(g, len(p.nodes) > maxJudged) {
+	for _, node := range p.judged(g) {
 		mark, from := b.Mark(), len(p.sites)
 		total, whole := 0.0, true
 		for _, t := range tasks {
@@ -197,15 +200,7 @@ func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option
 				whole = false
 				break
 			}
-			best, top := p.found[0], math.Inf(-1)
-			for _, s := range p.found {
-				if v := b.Gain(int(t), int(s)); v > top {
-					best, top = s, v
-				}
-			}
-			total += top
-			b.Put(int(t), int(best))
-			p.sites = append(p.sites, best)
+			total += p.take(int(t), b.Gain)
 		}
 		b.Undo(mark)
 		if !whole {
@@ -214,15 +209,7 @@ func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option
 		}
 		plans = append(plans, plan{p.sites[from:len(p.sites):len(p.sites)], total})
 	}
-	slices.SortStableFunc(plans, func(x, y plan) int {
-		switch {
-		case x.gain > y.gain:
-			return -1
-		case x.gain < y.gain:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(plans, func(x, y plan) int { return cmp.Compare(y.gain, x.gain) })
 	for _, q := range plans[:min(maxSingle, len(plans))] {
 		known := false
 		for i := range ways[first:] {

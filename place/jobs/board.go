@@ -269,6 +269,23 @@ func (b *Board) Waits(g int) bool { return b.gangs[g].waits }
 // Name is the name of a gang.
 func (b *Board) Name(g int) string { return b.gangs[g].name }
 
+// Meets reports whether tasks on the site can interfere: at the scope of a
+// device, those that need none do not.
+func (b *Board) Meets(s int) bool { return b.meets(int32(s)) }
+
+// Movable reports whether a task runs and may be moved.
+func (b *Board) Movable(t int) bool { return b.tasks[t].movable }
+
+// Home is the site where a running task was when the board was reset, -1 for
+// a task that did not run.
+func (b *Board) Home(t int) int { return int(b.tasks[t].home) }
+
+// Room is the free device slots of a node.
+func (b *Board) Room(node int) int { return int(b.room(int32(node))) }
+
+// Wants is how many devices a task takes.
+func (b *Board) Wants(t int) int { return int(b.tasks[t].wants) }
+
 // atDevices reports whether tasks that want a device meet on devices.
 func (b *Board) atDevices() bool { return b.speeds.options.Scope == history.ScopeDevice }
 

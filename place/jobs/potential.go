@@ -49,23 +49,3 @@ func (s *Speeds) Added(c Config, w int32) float64 {
 	}
 	return sum
 }
-
-// Meets reports whether tasks on the site can interfere: at the scope of a
-// device, those that need none do not.
-func (b *Board) Meets(s int) bool { return b.meets(int32(s)) }
-
-// Classes lists the classes met so far, by number. Don't change it.
-func (s *Speeds) Classes() []string { return s.classes }
-
-// Movable reports whether a task runs and may be moved.
-func (b *Board) Movable(t int) bool { return b.tasks[t].movable }
-
-// Home is the site where a running task was when the board was reset, -1 for
-// a task that did not run.
-func (b *Board) Home(t int) int { return int(b.tasks[t].home) }
-
-// Room is the free device slots of a node.
-func (b *Board) Room(node int) int { return int(b.room(int32(node))) }
-
-// Wants is how many devices a task takes.
-func (b *Board) Wants(t int) int { return int(b.tasks[t].wants) }

@@ -138,6 +138,9 @@ func (s *Speeds) Scope() history.Scope { return s.options.Scope }
 // Workloads lists the workloads met so far, by number. Don't change it.
 func (s *Speeds) Workloads() []string { return s.workloads }
 
+// Classes lists the classes met so far, by number. Don't change it.
+func (s *Speeds) Classes() []string { return s.classes }
+
 // Number is the number of a workload, new where it was not met before.
 func (s *Speeds) Number(workload string) int32 {
 	n, ok := s.number[workload]
