@@ -80,13 +80,7 @@ func (s *Sampler) Choose(candidates num.Matrix, context []float32, experts ...in
 // Best is the candidate of the highest score, the first of equals: how a
 // trained policy decides.
 func (s *Sampler) Best(candidates num.Matrix, context []float32) int {
-	best, scores := 0, s.pass.Score(s.Net, candidates, context)
-	for k, v := range scores {
-		if v > scores[best] {
-			best = k
-		}
-	}
-	return best
+	return num.Highest(s.pass.Score(s.Net, candidates, context))
 }
 
 // draw takes an index by its probability; what rounding leaves over goes to

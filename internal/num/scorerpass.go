@@ -262,3 +262,15 @@ func Softmax(p, scores []float32) float32 {
 	}
 	return top + float32(math.Log(float64(sum)))
 }
+
+// Highest is the index of the highest score, the first of equals: how a policy
+// decides once it is trained.
+func Highest(scores []float32) int {
+	best := 0
+	for k, v := range scores {
+		if v > scores[best] {
+			best = k
+		}
+	}
+	return best
+}

@@ -191,13 +191,6 @@ func (p *Policy) pick(g int) int {
 	if p.options.Picker != nil {
 		return p.options.Picker.Pick(candidates, context)
 	}
-	scores := p.pass.Score(p.net, candidates, context)
-	p.scores = scores
-	best := 0
-	for k, v := range scores {
-		if v > scores[best] {
-			best = k
-		}
-	}
-	return best
+	p.scores = p.pass.Score(p.net, candidates, context)
+	return num.Highest(p.scores)
 }

@@ -148,22 +148,12 @@ func (c *comparison) Pick(candidates num.Matrix, context []float32) int {
 	if candidates.Rows == 1 {
 		return 0
 	}
-	k := highest(c.pass.Score(c.net, candidates, context))
+	k := num.Highest(c.pass.Score(c.net, candidates, context))
 	c.choices++
-	if highest(c.pass.Score(c.start, candidates, context)) != k {
+	if num.Highest(c.pass.Score(c.start, candidates, context)) != k {
 		c.differ++
 	}
 	return k
-}
-
-func highest(scores []float32) int {
-	best := 0
-	for k, v := range scores {
-		if v > scores[best] {
-			best = k
-		}
-	}
-	return best
 }
 
 // greedyWait and oracle are the rivals besides spread.
