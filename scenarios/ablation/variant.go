@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cotenant/cotenant/interference"
-	"github.com/cotenant/cotenant/rl"
 	"github.com/cotenant/cotenant/train/harmony"
 )
 
@@ -31,11 +30,7 @@ const rules = "rules"
 var variants = []variant{
 	{name: full, what: "all parts"},
 	{name: "forget", what: "without replay of good episodes", change: func(c *harmony.Config) { c.Forget = true }},
-	{name: "unaware", what: "without job-aware exploration", change: func(c *harmony.Config) {
-		// greedy-wait would stay an expert, for imitation: nobody is to decide but
-		// the policy.
-		c.Unaware, c.Explore = true, rl.Schedule{Steps: 1}
-	}},
+	{name: "unaware", what: "without job-aware exploration", change: func(c *harmony.Config) { c.Unaware = true }},
 	{name: "unlearned", what: "trained without a learned model: a fair share where nothing was measured", kind: interference.KindTable},
 	{name: "progress", what: "rewarded by progress, as in the paper", change: func(c *harmony.Config) { c.Reward = harmony.Progress }},
 	{name: "imitation", what: "no updates: the warm start alone", untrained: true},

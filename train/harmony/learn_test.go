@@ -113,6 +113,11 @@ func TestSwitches(t *testing.T) {
 	if all == forgetful || all == unaware || forgetful == unaware {
 		t.Errorf("the networks with all, without replay and without experts are %g, %g, %g; want three", all, forgetful, unaware)
 	}
+	// No expert ever decides, whatever was given for how often one does.
+	alone, _ := after(func(c *harmony.Config) { c.Unaware, c.Explore = true, rl.Schedule{Steps: 1} })
+	if unaware != alone {
+		t.Errorf("without experts the network is %g, or %g where they would decide half of the time; want one", alone, unaware)
+	}
 	if again, _ := after(func(*harmony.Config) {}); again != all {
 		t.Errorf("the same seed gave %g, then %g", all, again)
 	}

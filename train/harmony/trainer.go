@@ -32,7 +32,7 @@ type Config struct {
 	// Noted is the share of decisions to learn from (0.25).
 	Noted float64
 	// Explore is the probability that an expert decides; Unaware leaves the
-	// experts out, and Forget the replay.
+	// experts out (Explore is 0 then), and Forget the replay.
 	Explore         rl.Schedule
 	Unaware, Forget bool
 	// MaxWait is handed to the policy.
@@ -67,7 +67,11 @@ func (c *Config) defaults() {
 	if c.Noted == 0 {
 		c.Noted = 0.25
 	}
-	if c.Explore == (rl.Schedule{}) {
+	switch {
+	case c.Unaware:
+		// greedy-wait stays an expert, for imitation: it is not to decide.
+		c.Explore = rl.Schedule{}
+	case c.Explore == (rl.Schedule{}):
 		c.Explore = rl.Schedule{From: 0.1, To: 0.01, Steps: c.Updates}
 	}
 }
