@@ -7,7 +7,7 @@ PYTHON ?= python3
 # The binaries are pure Go: no C compiler is needed to build or to run them.
 export CGO_ENABLED ?= 0
 
-.PHONY: demo test check bench help build test-go test-python race fuzz clean
+.PHONY: demo test check bench help build test-go test-python race fuzz proto clean
 
 demo: build ## build, then show it all on what ships, services and jobs: tables and report.html
 	bin/cotenant demo
@@ -41,6 +41,9 @@ race: need-go ## the packages that run goroutines, under the race detector (need
 
 fuzz: need-go ## every fuzz target for FUZZ (default 5s)
 	@GO=$(GO) .ci/fuzz $(or $(FUZZ),5s)
+
+proto: need-go ## write the Go code of serve/proto anew from its .proto (fetches the compiler once)
+	$(GO) run -C .ci/proto .
 
 clean: ## remove what the other targets made
 	rm -rf bin out report.html

@@ -3,6 +3,8 @@ module github.com/cotenant/cotenant
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
+	github.com/prometheus/client_golang v1.25.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	go.yaml.in/yaml/v3 v3.0.6
