@@ -25,8 +25,9 @@ const (
 
 var generators = []struct{ program, parameters string }{
 	{"google.golang.org/protobuf/cmd/protoc-gen-go", "paths=source_relative"},
-	// An empty suffix keeps client and handler in the messages' package.
-	{"connectrpc.com/connect/cmd/protoc-gen-connect-go", "paths=source_relative,package_suffix"},
+	// An empty suffix keeps client and handler in the messages' package; simple
+	// is methods that take and return messages.
+	{"connectrpc.com/connect/cmd/protoc-gen-connect-go", "paths=source_relative,package_suffix,simple"},
 }
 
 func main() {

@@ -53,11 +53,12 @@ const (
 // BalanceServiceClient is a client for the cotenant.balance.v1.BalanceService service.
 type BalanceServiceClient interface {
 	// Open makes a job known, or tells what is known of it. With the same workers
-	// again it changes nothing and answers the same generation; with others, with
-	// another global batch, or when the job went back to an iteration before
-	// shares that were handed out, it begins the next generation, and what was
-	// learned of the workers who stay is kept.
-	Open(context.Context, *connect.Request[OpenRequest]) (*connect.Response[OpenResponse], error)
+	// and options again it changes nothing and answers the same generation. It
+	// begins the next generation, and keeps what was learned of the workers who
+	// stay, where workers or options differ, and where a job whose workers hold no
+	// shares (`agreed` is unset) begins before the iteration of the shares in
+	// force: its processes began anew.
+	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Report tells what workers measured in one iteration and answers the shares
 	// in force, with the first iteration they hold for: at least two after the
 	// reported one. Reports that make no sense are left out and named in the
@@ -65,13 +66,14 @@ type BalanceServiceClient interface {
 	//
 	// Errors: not_found where the job is not known (open it again, with the
 	// agreed shares); failed_precondition where the generation is not the
-	// current one: the error carries StaleGeneration as a detail and the current
-	// generation in the header `Cotenant-Generation`.
-	Report(context.Context, *connect.Request[ReportRequest]) (*connect.Response[ReportResponse], error)
+	// current one, or held_iteration is ahead of what the coordinator knows (open
+	// it again, likewise). Of those, the header `Cotenant-Generation` tells the
+	// current generation, and so does the detail StaleGeneration.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Close forgets a job. Closing one that is not known is no error.
-	Close(context.Context, *connect.Request[CloseRequest]) (*connect.Response[CloseResponse], error)
+	Close(context.Context, *CloseRequest) (*CloseResponse, error)
 	// Jobs lists the open jobs, by name, for people and plots.
-	Jobs(context.Context, *connect.Request[JobsRequest]) (*connect.Response[JobsResponse], error)
+	Jobs(context.Context, *JobsRequest) (*JobsResponse, error)
 }
 
 // NewBalanceServiceClient constructs a client for the cotenant.balance.v1.BalanceService service.
@@ -121,33 +123,50 @@ type balanceServiceClient struct {
 }
 
 // Open calls cotenant.balance.v1.BalanceService.Open.
-func (c *balanceServiceClient) Open(ctx context.Context, req *connect.Request[OpenRequest]) (*connect.Response[OpenResponse], error) {
-	return c.open.CallUnary(ctx, req)
+func (c *balanceServiceClient) Open(ctx context.Context, req *OpenRequest) (*OpenResponse, error) {
+	response, err := c.open.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // Report calls cotenant.balance.v1.BalanceService.Report.
-func (c *balanceServiceClient) Report(ctx context.Context, req *connect.Request[ReportRequest]) (*connect.Response[ReportResponse], error) {
-	return c.report.CallUnary(ctx, req)
+func (c *balanceServiceClient) Report(ctx context.Context, req *ReportRequest) (*ReportResponse, error) {
+	response, err := c.report.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // Close calls cotenant.balance.v1.BalanceService.Close.
-func (c *balanceServiceClient) Close(ctx context.Context, req *connect.Request[CloseRequest]) (*connect.Response[CloseResponse], error) {
-	return c.close.CallUnary(ctx, req)
+func (c *balanceServiceClient) Close(ctx context.Context, req *CloseRequest) (*CloseResponse, error) {
+	response, err := c.close.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // Jobs calls cotenant.balance.v1.BalanceService.Jobs.
-func (c *balanceServiceClient) Jobs(ctx context.Context, req *connect.Request[JobsRequest]) (*connect.Response[JobsResponse], error) {
-	return c.jobs.CallUnary(ctx, req)
+func (c *balanceServiceClient) Jobs(ctx context.Context, req *JobsRequest) (*JobsResponse, error) {
+	response, err := c.jobs.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // BalanceServiceHandler is an implementation of the cotenant.balance.v1.BalanceService service.
 type BalanceServiceHandler interface {
 	// Open makes a job known, or tells what is known of it. With the same workers
-	// again it changes nothing and answers the same generation; with others, with
-	// another global batch, or when the job went back to an iteration before
-	// shares that were handed out, it begins the next generation, and what was
-	// learned of the workers who stay is kept.
-	Open(context.Context, *connect.Request[OpenRequest]) (*connect.Response[OpenResponse], error)
+	// and options again it changes nothing and answers the same generation. It
+	// begins the next generation, and keeps what was learned of the workers who
+	// stay, where workers or options differ, and where a job whose workers hold no
+	// shares (`agreed` is unset) begins before the iteration of the shares in
+	// force: its processes began anew.
+	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Report tells what workers measured in one iteration and answers the shares
 	// in force, with the first iteration they hold for: at least two after the
 	// reported one. Reports that make no sense are left out and named in the
@@ -155,13 +174,14 @@ type BalanceServiceHandler interface {
 	//
 	// Errors: not_found where the job is not known (open it again, with the
 	// agreed shares); failed_precondition where the generation is not the
-	// current one: the error carries StaleGeneration as a detail and the current
-	// generation in the header `Cotenant-Generation`.
-	Report(context.Context, *connect.Request[ReportRequest]) (*connect.Response[ReportResponse], error)
+	// current one, or held_iteration is ahead of what the coordinator knows (open
+	// it again, likewise). Of those, the header `Cotenant-Generation` tells the
+	// current generation, and so does the detail StaleGeneration.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Close forgets a job. Closing one that is not known is no error.
-	Close(context.Context, *connect.Request[CloseRequest]) (*connect.Response[CloseResponse], error)
+	Close(context.Context, *CloseRequest) (*CloseResponse, error)
 	// Jobs lists the open jobs, by name, for people and plots.
-	Jobs(context.Context, *connect.Request[JobsRequest]) (*connect.Response[JobsResponse], error)
+	Jobs(context.Context, *JobsRequest) (*JobsResponse, error)
 }
 
 // NewBalanceServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -171,25 +191,25 @@ type BalanceServiceHandler interface {
 // and JSON codecs. They also support gzip compression.
 func NewBalanceServiceHandler(svc BalanceServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
 	balanceServiceMethods := File_cotenant_balance_v1_balance_proto.Services().ByName("BalanceService").Methods()
-	balanceServiceOpenHandler := connect.NewUnaryHandler(
+	balanceServiceOpenHandler := connect.NewUnaryHandlerSimple(
 		BalanceServiceOpenProcedure,
 		svc.Open,
 		connect.WithSchema(balanceServiceMethods.ByName("Open")),
 		connect.WithHandlerOptions(opts...),
 	)
-	balanceServiceReportHandler := connect.NewUnaryHandler(
+	balanceServiceReportHandler := connect.NewUnaryHandlerSimple(
 		BalanceServiceReportProcedure,
 		svc.Report,
 		connect.WithSchema(balanceServiceMethods.ByName("Report")),
 		connect.WithHandlerOptions(opts...),
 	)
-	balanceServiceCloseHandler := connect.NewUnaryHandler(
+	balanceServiceCloseHandler := connect.NewUnaryHandlerSimple(
 		BalanceServiceCloseProcedure,
 		svc.Close,
 		connect.WithSchema(balanceServiceMethods.ByName("Close")),
 		connect.WithHandlerOptions(opts...),
 	)
-	balanceServiceJobsHandler := connect.NewUnaryHandler(
+	balanceServiceJobsHandler := connect.NewUnaryHandlerSimple(
 		BalanceServiceJobsProcedure,
 		svc.Jobs,
 		connect.WithSchema(balanceServiceMethods.ByName("Jobs")),
@@ -214,18 +234,18 @@ func NewBalanceServiceHandler(svc BalanceServiceHandler, opts ...connect.Handler
 // UnimplementedBalanceServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedBalanceServiceHandler struct{}
 
-func (UnimplementedBalanceServiceHandler) Open(context.Context, *connect.Request[OpenRequest]) (*connect.Response[OpenResponse], error) {
+func (UnimplementedBalanceServiceHandler) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("cotenant.balance.v1.BalanceService.Open is not implemented"))
 }
 
-func (UnimplementedBalanceServiceHandler) Report(context.Context, *connect.Request[ReportRequest]) (*connect.Response[ReportResponse], error) {
+func (UnimplementedBalanceServiceHandler) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("cotenant.balance.v1.BalanceService.Report is not implemented"))
 }
 
-func (UnimplementedBalanceServiceHandler) Close(context.Context, *connect.Request[CloseRequest]) (*connect.Response[CloseResponse], error) {
+func (UnimplementedBalanceServiceHandler) Close(context.Context, *CloseRequest) (*CloseResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("cotenant.balance.v1.BalanceService.Close is not implemented"))
 }
 
-func (UnimplementedBalanceServiceHandler) Jobs(context.Context, *connect.Request[JobsRequest]) (*connect.Response[JobsResponse], error) {
+func (UnimplementedBalanceServiceHandler) Jobs(context.Context, *JobsRequest) (*JobsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("cotenant.balance.v1.BalanceService.Jobs is not implemented"))
 }

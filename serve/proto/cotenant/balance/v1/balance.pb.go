@@ -214,9 +214,10 @@ type OpenRequest struct {
 	Allocator string `protobuf:"bytes,5,opt,name=allocator,proto3" json:"allocator,omitempty"`
 	// auto (the default), last, ema, arima, rnn or narx.
 	Predictor string `protobuf:"bytes,6,opt,name=predictor,proto3" json:"predictor,omitempty"`
-	// Shares move only for a predicted gain above this; default 0.05.
-	Threshold *float64 `protobuf:"fixed64,7,opt,name=threshold,proto3,oneof" json:"threshold,omitempty"`
-	Seed      uint64   `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
+	// Shares move only for a predicted gain in iteration time above this; 0 is
+	// the default 0.05, negative moves for any gain.
+	Threshold float64 `protobuf:"fixed64,7,opt,name=threshold,proto3" json:"threshold,omitempty"`
+	Seed      uint64  `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
 	// The next iteration that the job will run; 0 at its beginning.
 	Iteration int64 `protobuf:"varint,9,opt,name=iteration,proto3" json:"iteration,omitempty"`
 	// The shares that the job's workers hold, where they hold any: after a
@@ -301,8 +302,8 @@ func (x *OpenRequest) GetPredictor() string {
 }
 
 func (x *OpenRequest) GetThreshold() float64 {
-	if x != nil && x.Threshold != nil {
-		return *x.Threshold
+	if x != nil {
+		return x.Threshold
 	}
 	return 0
 }
@@ -390,17 +391,18 @@ func (x *OpenResponse) GetShares() *Shares {
 
 // WorkerReport is what one worker measured in one iteration.
 type WorkerReport struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Worker         string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
-	BatchSize      int32                  `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	ComputeSeconds float64                `protobuf:"fixed64,3,opt,name=compute_seconds,json=computeSeconds,proto3" json:"compute_seconds,omitempty"`
-	// Waiting for slower workers is not communication.
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// What it really processed, which may differ from its share at an epoch's end.
+	BatchSize      int32   `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
+	ComputeSeconds float64 `protobuf:"fixed64,3,opt,name=compute_seconds,json=computeSeconds,proto3" json:"compute_seconds,omitempty"`
+	// Its own upload, without waiting for slower workers. For federated alone.
 	CommunicateSeconds float64 `protobuf:"fixed64,4,opt,name=communicate_seconds,json=communicateSeconds,proto3" json:"communicate_seconds,omitempty"`
-	// CPU use in cores and memory in bytes, of what the worker can see of its
-	// machine; 0 where not measured.
+	// How much of the worker's node is in use, by anybody, 0..1; 0 where not
+	// measured.
 	Cpu    float64 `protobuf:"fixed64,5,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	Memory float64 `protobuf:"fixed64,6,opt,name=memory,proto3" json:"memory,omitempty"`
-	// The batch did not fit in memory. Times are then ignored.
+	// The batch did not fit in memory. Times are then not read.
 	OutOfMemory   bool `protobuf:"varint,7,opt,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -490,6 +492,9 @@ type ReportRequest struct {
 	Job        string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Generation int64                  `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	Iteration  int64                  `protobuf:"varint,3,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// The iteration of the newest shares that the job holds (Shares.iteration), so
+	// that a coordinator that restarted from an older state finds out; 0 is none.
+	HeldIteration int64 `protobuf:"varint,5,opt,name=held_iteration,json=heldIteration,proto3" json:"held_iteration,omitempty"`
 	// Of all workers or of some. Those that come late may follow in another call.
 	Reports       []*WorkerReport `protobuf:"bytes,4,rep,name=reports,proto3" json:"reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -543,6 +548,13 @@ func (x *ReportRequest) GetGeneration() int64 {
 func (x *ReportRequest) GetIteration() int64 {
 	if x != nil {
 		return x.Iteration
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetHeldIteration() int64 {
+	if x != nil {
+		return x.HeldIteration
 	}
 	return 0
 }
@@ -1010,22 +1022,20 @@ const file_cotenant_balance_v1_balance_proto_rawDesc = "" +
 	"generation\x12\x1c\n" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x1f\n" +
 	"\vbatch_sizes\x18\x03 \x03(\x05R\n" +
-	"batchSizes\"\x90\x03\n" +
+	"batchSizes\"\xfd\x02\n" +
 	"\vOpenRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1a\n" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x125\n" +
 	"\aworkers\x18\x03 \x03(\v2\x1b.cotenant.balance.v1.WorkerR\aworkers\x12!\n" +
 	"\fglobal_batch\x18\x04 \x01(\x05R\vglobalBatch\x12\x1c\n" +
 	"\tallocator\x18\x05 \x01(\tR\tallocator\x12\x1c\n" +
-	"\tpredictor\x18\x06 \x01(\tR\tpredictor\x12!\n" +
-	"\tthreshold\x18\a \x01(\x01H\x00R\tthreshold\x88\x01\x01\x12\x12\n" +
+	"\tpredictor\x18\x06 \x01(\tR\tpredictor\x12\x1c\n" +
+	"\tthreshold\x18\a \x01(\x01R\tthreshold\x12\x12\n" +
 	"\x04seed\x18\b \x01(\x04R\x04seed\x12\x1c\n" +
 	"\titeration\x18\t \x01(\x03R\titeration\x123\n" +
 	"\x06agreed\x18\n" +
 	" \x01(\v2\x1b.cotenant.balance.v1.SharesR\x06agreed\x12%\n" +
-	"\x0eagreed_workers\x18\v \x03(\tR\ragreedWorkersB\f\n" +
-	"\n" +
-	"_threshold\"c\n" +
+	"\x0eagreed_workers\x18\v \x03(\tR\ragreedWorkers\"c\n" +
 	"\fOpenResponse\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
@@ -1039,13 +1049,14 @@ const file_cotenant_balance_v1_balance_proto_rawDesc = "" +
 	"\x13communicate_seconds\x18\x04 \x01(\x01R\x12communicateSeconds\x12\x10\n" +
 	"\x03cpu\x18\x05 \x01(\x01R\x03cpu\x12\x16\n" +
 	"\x06memory\x18\x06 \x01(\x01R\x06memory\x12\"\n" +
-	"\rout_of_memory\x18\a \x01(\bR\voutOfMemory\"\x9c\x01\n" +
+	"\rout_of_memory\x18\a \x01(\bR\voutOfMemory\"\xc3\x01\n" +
 	"\rReportRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x03R\n" +
 	"generation\x12\x1c\n" +
-	"\titeration\x18\x03 \x01(\x03R\titeration\x12;\n" +
+	"\titeration\x18\x03 \x01(\x03R\titeration\x12%\n" +
+	"\x0eheld_iteration\x18\x05 \x01(\x03R\rheldIteration\x12;\n" +
 	"\areports\x18\x04 \x03(\v2!.cotenant.balance.v1.WorkerReportR\areports\"}\n" +
 	"\x0eReportResponse\x123\n" +
 	"\x06shares\x18\x01 \x01(\v2\x1b.cotenant.balance.v1.SharesR\x06shares\x126\n" +
@@ -1145,7 +1156,6 @@ func file_cotenant_balance_v1_balance_proto_init() {
 	if File_cotenant_balance_v1_balance_proto != nil {
 		return
 	}
-	file_cotenant_balance_v1_balance_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
