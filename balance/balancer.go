@@ -64,6 +64,8 @@ func New(workers []Worker, o Options) (*Balancer, error) {
 	switch o.Allocator {
 	case CPU:
 		b.allocator = byCPU{}
+	case GPU:
+		b.allocator = &byGPU{}
 	default:
 		return nil, fmt.Errorf("%w: allocator: %q is none of %s, %s, %s", ErrInvalid, short(o.Allocator), CPU, GPU, Federated)
 	}
@@ -173,6 +175,11 @@ func (b *Balancer) observe(r Report) error {
 	}
 	m.iteration = r.Iteration
 	m.take(r)
+	if g, ok := b.allocator.(*byGPU); ok && r.BatchSize > 0 && !r.OutOfMemory {
+		if m.curve.add(r.BatchSize, r.Compute.Seconds(), b.noise()) {
+			g.Since, g.Spent = 0, 0
+		}
+	}
 	b.fresh = true
 	return nil
 }

@@ -6,6 +6,7 @@ type memory struct {
 	speed     float64 // samples a second, smoothed; 0 before the first
 	fits      int     // the largest size that ran
 	burst     int     // the least that ran out of memory; 0 before any did
+	curve     curve
 }
 
 func newMemory() *memory { return &memory{iteration: -1} }

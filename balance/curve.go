@@ -1,0 +1,297 @@
+package balance
+
+import (
+	"math"
+	"slices"
+)
+
+// cell is what was measured at one batch size.
+type cell struct {
+	Size int     `json:"size"`
+	N    float64 `json:"n"`    // how many measurements its mean stands for
+	Mean float64 `json:"mean"` // of the logarithm of seconds
+}
+
+// curve is what is known of a worker's time by batch size.
+//
+// The logarithm of the time is a base plus a random walk over sizes. The base
+// is affine, log b (x + kappa), until the worker has changed, and then the
+// curve from before the change. The steps of the walk are mostly small and
+// seldom large: the jumps where a batch no longer fits a tile of the hardware,
+// and the dips where it fits well. Measurements are normal around it.
+type curve struct {
+	Cells []cell `json:"cells,omitempty"` // ascending
+	// Base is the curve from before the last change, at sizes from BaseLo on.
+	Base   []float64 `json:"base,omitempty"`
+	BaseLo int       `json:"base_lo,omitempty"`
+
+	// Up and Down are the sums of Page's test for a change of the mean (CUSUM,
+	// Biometrika 1954), UpRun and DownRun the measurements since each was 0.
+	Up      float64 `json:"up,omitempty"`
+	Down    float64 `json:"down,omitempty"`
+	UpRun   int     `json:"up_run,omitempty"`
+	DownRun int     `json:"down_run,omitempty"`
+	// Recent are the latest measurements, of which those since a change make the
+	// new curve.
+	Recent []cell `json:"recent,omitempty"`
+
+	// Squares and Free estimate the noise: squared deviations from the means of
+	// cells, and how many of them are free.
+	Squares float64 `json:"squares,omitempty"`
+	Free    float64 `json:"free,omitempty"`
+
+	// lo.. are the sizes of mean and sd, the curve as it is believed now.
+	lo       int
+	mean, sd []float64
+}
+
+// Constants of the walk. Slope deviates from the base's by a share of it; jumps
+// come every sixteenth step or so, as hardware has tiles of 8 to 32.
+const (
+	slopeSD    = 0.3
+	jumpRate   = 1.0 / 16
+	jumpSD     = 0.15
+	calmRate   = 1.0 / 64 // of jumps away from a base that was measured
+	priorNoise = 0.05
+	priorFree  = 6
+	maxN       = 60 // measurements a cell stands for at most, so that it can drift
+	maxRecent  = 24
+)
+
+// Constants of the test for changes, in standard deviations of a measurement.
+const (
+	cusumDrift = 0.75
+	cusumAlarm = 5.5
+	cusumClip  = 4
+)
+
+// add takes in a measurement of a size, in seconds. True means that the worker
+// has changed, and what was known before became the base.
+func (c *curve) add(size int, seconds, noise float64) (changed bool) {
+	y := math.Log(seconds)
+	c.Recent = append(c.Recent, cell{size, 1, y})
+	if len(c.Recent) > maxRecent {
+		c.Recent = c.Recent[1:]
+	}
+	if c.test(size, y, noise) {
+		c.restart()
+		return true
+	}
+	c.merge(size, y, noise)
+	return false
+}
+
+func (c *curve) merge(size int, y, noise float64) {
+	at, found := slices.BinarySearchFunc(c.Cells, size, func(a cell, s int) int { return a.Size - s })
+	if !found {
+		c.Cells = slices.Insert(c.Cells, at, cell{size, 1, y})
+		return
+	}
+	m := &c.Cells[at]
+	d := y - m.Mean
+	// What is far off is a hiccup, or the first sign of a change: the test has
+	// seen it, the mean takes it in as far as noise goes.
+	if m.N >= 2 {
+		d = min(max(d, -3*noise), 3*noise)
+	}
+	c.Squares += d * d * m.N / (m.N + 1)
+	c.Free++
+	if c.Free > 200 {
+		c.Squares /= 2
+		c.Free /= 2
+	}
+	m.N = min(m.N+1, maxN)
+	m.Mean += d / m.N
+}
+
+// test runs the test for a change with a measurement.
+func (c *curve) test(size int, y, noise float64) bool {
+	if len(c.mean) == 0 || size < c.lo || size >= c.lo+len(c.mean) {
+		return false
+	}
+	sd := c.sd[size-c.lo]
+	z := (y - c.mean[size-c.lo]) / math.Sqrt(noise*noise+sd*sd)
+	z = min(max(z, -cusumClip), cusumClip)
+	c.Up, c.UpRun = max(0, c.Up+z-cusumDrift), c.UpRun+1
+	c.Down, c.DownRun = max(0, c.Down-z-cusumDrift), c.DownRun+1
+	if c.Up == 0 {
+		c.UpRun = 0
+	}
+	if c.Down == 0 {
+		c.DownRun = 0
+	}
+	return c.Up > cusumAlarm || c.Down > cusumAlarm
+}
+
+// restart makes the curve the base and keeps the measurements since the change.
+func (c *curve) restart() {
+	run := c.UpRun
+	if c.Down > cusumAlarm {
+		run = c.DownRun
+	}
+	since := slices.Clone(c.Recent[max(0, len(c.Recent)-run):])
+	c.Base, c.BaseLo = slices.Clone(c.mean), c.lo
+	c.Cells = nil
+	c.Up, c.Down, c.UpRun, c.DownRun = 0, 0, 0, 0
+	c.Recent = since
+	for _, m := range since {
+		c.merge(m.Size, m.Mean, math.Inf(1))
+	}
+	c.mean, c.sd = nil, nil
+}
+
+// kappas are the sizes whose time a batch takes on top of its own, from which
+// the affine base is chosen.
+var kappas = []float64{0.05, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256}
+
+// learn brings mean and sd, of sizes from lo to hi, up to date. Noise is the
+// relative standard deviation of a measurement.
+func (c *curve) learn(lo, hi int, noise float64) {
+	n := hi - lo + 1
+	c.lo = lo
+	c.mean, c.sd = slices.Grow(c.mean[:0], n)[:n], slices.Grow(c.sd[:0], n)[:n]
+	w := walk{noise: noise, lo: lo, cells: c.Cells}
+	if c.Base != nil {
+		w.base = c.based(lo, hi)
+		w.prior(calmRate, func(x int) float64 { return 1 / float64(max(x, 1)) })
+		w.smooth(c.mean, c.sd)
+		return
+	}
+	best := math.Inf(-1)
+	kappa := kappas[0]
+	for i, k := range kappas {
+		w.affine(k, lo, hi)
+		l := w.filter() - 0.25*float64(i) // the simplest that explains
+		if l > best {
+			best, kappa = l, k
+		}
+	}
+	w.affine(kappa, lo, hi)
+	w.smooth(c.mean, c.sd)
+}
+
+// based is the base at sizes from lo to hi, continued by its slope per doubling.
+func (c *curve) based(lo, hi int) []float64 {
+	base := make([]float64, hi-lo+1)
+	last := len(c.Base) - 1
+	for x := lo; x <= hi; x++ {
+		k := min(max(x-c.BaseLo, 0), last)
+		base[x-lo] = c.Base[k] + math.Log(float64(max(x, 1))/float64(max(c.BaseLo+k, 1)))
+	}
+	return base
+}
+
+// walk is the model of one curve over the sizes from lo on.
+type walk struct {
+	noise float64
+	lo    int
+	cells []cell
+	base  []float64
+	slope []float64 // variance of the step from each size to the next, without jump
+	jump  []float64 // probability of a jump there
+
+	m, p []float64 // filtered mean and variance
+	v    []float64 // variance of steps, with jumps
+}
+
+// affine sets the base log(x + kappa) and its prior.
+func (w *walk) affine(kappa float64, lo, hi int) {
+	w.base = slices.Grow(w.base[:0], hi-lo+1)[:hi-lo+1]
+	for x := lo; x <= hi; x++ {
+		w.base[x-lo] = math.Log(float64(x) + kappa)
+	}
+	w.prior(jumpRate, func(x int) float64 { return 1 / (float64(x) + kappa) })
+}
+
+// prior sets the variances of steps from the base's slope.
+func (w *walk) prior(rate float64, slope func(x int) float64) {
+	n := len(w.base)
+	w.slope, w.jump, w.v = slices.Grow(w.slope[:0], n)[:n], slices.Grow(w.jump[:0], n)[:n], slices.Grow(w.v[:0], n)[:n]
+	for i := range n {
+		s := slopeSD * slope(w.lo+i)
+		w.slope[i] = s*s + 1e-8
+		w.jump[i] = rate
+		w.v[i] = w.slope[i] + rate*jumpSD*jumpSD
+	}
+}
+
+// diffuse is the variance of the level, of which nothing is known.
+const diffuse = 100
+
+// filter runs forward over the sizes (Kalman 1960) and returns the logarithm
+// of the likelihood of the cells.
+func (w *walk) filter() float64 {
+	n := len(w.base)
+	w.m, w.p = slices.Grow(w.m[:0], n)[:n], slices.Grow(w.p[:0], n)[:n]
+	m, p, l := 0.0, float64(diffuse), 0.0
+	k := 0
+	for k < len(w.cells) && w.cells[k].Size < w.lo {
+		k++
+	}
+	first := true
+	for i := range n {
+		if i > 0 {
+			p += w.v[i-1]
+		}
+		if k < len(w.cells) && w.cells[k].Size == w.lo+i {
+			r := w.noise * w.noise / w.cells[k].N
+			e := w.cells[k].Mean - w.base[i] - m
+			s := p + r
+			if !first {
+				l -= 0.5 * (math.Log(s) + e*e/s)
+			}
+			first = false
+			m += p / s * e
+			p *= r / s
+			k++
+		}
+		w.m[i], w.p[i] = m, p
+	}
+	return l
+}
+
+// rounds of deciding which steps are jumps.
+const rounds = 4
+
+// smooth gives mean and standard deviation at each size: the filter backwards
+// (Rauch, Tung and Striebel 1965), and which steps are jumps by expectation
+// maximisation.
+func (w *walk) smooth(mean, sd []float64) {
+	n := len(w.base)
+	for round := range rounds {
+		w.filter()
+		m, p := w.m[n-1], w.p[n-1]
+		mean[n-1], sd[n-1] = m, p
+		for i := n - 2; i >= 0; i-- {
+			ahead := w.p[i] + w.v[i]
+			g := w.p[i] / ahead
+			newM := w.m[i] + g*(m-w.m[i])
+			newP := w.p[i] + g*g*(p-ahead)
+			if round < rounds-1 {
+				// The step's second moment, from the smoothed states and their
+				// covariance g p.
+				d := m - newM
+				w.decide(i, d*d+max(0, p+newP-2*g*p))
+			}
+			m, p = newM, newP
+			mean[i], sd[i] = m, p
+		}
+	}
+	for i := range n {
+		mean[i] += w.base[i]
+		sd[i] = math.Sqrt(max(sd[i], 0))
+	}
+}
+
+// decide sets the variance of a step from its second moment: how likely it is
+// a jump, and as precisions average.
+func (w *walk) decide(i int, second float64) {
+	calm, wild := w.slope[i], w.slope[i]+jumpSD*jumpSD
+	a := (1 - w.jump[i]) / math.Sqrt(calm) * math.Exp(-0.5*second/calm)
+	b := w.jump[i] / math.Sqrt(wild) * math.Exp(-0.5*second/wild)
+	p := w.jump[i]
+	if a+b > 0 {
+		p = b / (a + b)
+	}
+	w.v[i] = 1 / ((1-p)/calm + p/wild)
+}

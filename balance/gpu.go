@@ -1,0 +1,166 @@
+package balance
+
+import (
+	"math"
+	"slices"
+)
+
+// byGPU learns each worker's curve of time by size and finds the exact min-max
+// on it (LB-BSP, section 4.3). While it learns it tries sizes that may be
+// faster; then it stays until the predicted gain is worth a move.
+type byGPU struct {
+	// Since is how many decisions ago learning began, Spent what trying has cost
+	// since, in iterations.
+	Since int     `json:"since"`
+	Spent float64 `json:"spent"`
+}
+
+// Constants of learning.
+const (
+	learning   = 120  // decisions
+	optimism   = 1.0  // standard deviations below the mean that a try hopes for
+	caution    = 0.35 // and above it, of what is not tried
+	worthTry   = 0.02 // gain hoped for
+	maxTryCost = 0.25 // predicted cost of one try
+	tryBudget  = 1.5  // iterations that all tries may cost, and per decision:
+	tryRate    = 0.004
+)
+
+func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
+	all := b.withinMemory()
+	noise := b.noise()
+	n := len(b.workers)
+	known := false
+	for i, w := range b.workers {
+		c := &b.known[w.Name].curve
+		if len(c.Cells) == 0 {
+			continue
+		}
+		known = true
+		c.learn(max(all[i].lo, 1), max(all[i].hi, 1), noise)
+	}
+	if !known {
+		if current != nil {
+			return current, nil
+		}
+		return b.equal(), nil
+	}
+	g.Since++
+	shade := func(by float64) []timing {
+		times := make([]timing, n)
+		for i, w := range b.workers {
+			times[i] = b.known[w.Name].curve.timing(all[i], by)
+		}
+		return times
+	}
+	means := shade(0)
+	safe, err := fit(all, shade(caution), b.options.GlobalBatch)
+	if err != nil {
+		return nil, err
+	}
+	expected := longest(means, safe)
+	if g.Since > learning {
+		if current != nil && holds(all, current, b.options.GlobalBatch) &&
+			expected > longest(means, current)*(1-max(b.options.Threshold, 0)) {
+			return current, nil
+		}
+		return safe, nil
+	}
+	if current != nil && holds(all, current, b.options.GlobalBatch) && longest(means, current) <= expected {
+		safe = current
+		expected = longest(means, current)
+	}
+	hopes := shade(-optimism)
+	bold, err := fit(all, hopes, b.options.GlobalBatch)
+	if err != nil {
+		return nil, err
+	}
+	gain := 1 - longest(hopes, bold)/expected
+	cost := max(0, longest(means, bold)/expected-1)
+	if gain > worthTry && cost < maxTryCost && g.Spent+cost < tryBudget+tryRate*float64(g.Since) && !slices.Equal(bold, safe) {
+		g.Spent += cost
+		return bold, nil
+	}
+	return safe, nil
+}
+
+// noise is the relative standard deviation of the job's measurements.
+func (b *Balancer) noise() float64 {
+	squares, free := priorFree*priorNoise*priorNoise, float64(priorFree)
+	for _, w := range b.workers {
+		c := &b.known[w.Name].curve
+		squares += c.Squares
+		free += c.Free
+	}
+	return min(max(math.Sqrt(squares/free), 0.003), 0.5)
+}
+
+// timing is the curve with times off by a number of standard deviations.
+func (c *curve) timing(l limits, by float64) timing {
+	t := &table{limits: l, times: make([]float64, l.hi-l.lo+1), least: make([]float64, l.hi-l.lo+1)}
+	for x := l.lo; x <= l.hi; x++ {
+		if x == 0 || len(c.mean) == 0 {
+			continue
+		}
+		k := x - c.lo
+		t.times[x-l.lo] = math.Exp(c.mean[k] + by*c.sd[k])
+	}
+	if l.sizes != nil {
+		for x := l.lo; x <= l.hi; x++ {
+			if !l.allows(x) {
+				t.times[x-l.lo] = math.Inf(1)
+			}
+		}
+	}
+	least := math.Inf(1)
+	for k := len(t.times) - 1; k >= 0; k-- {
+		least = min(least, t.times[k])
+		t.least[k] = least
+	}
+	return t
+}
+
+// table is a time for each size of the limits.
+type table struct {
+	limits
+	times []float64 // of lo, lo+1, ...; infinite where a size is not allowed
+	least []float64 // of this size and all larger ones
+}
+
+func (t *table) at(size int) float64 { return t.times[size-t.lo] }
+
+func (t *table) top(most float64) (run, bool) {
+	// least ascends, so the largest size in time is the last with least <= most.
+	at, _ := slices.BinarySearchFunc(t.least, most, func(a, b float64) int {
+		if a <= b {
+			return -1
+		}
+		return 1
+	})
+	if at == 0 {
+		return run{}, false
+	}
+	hi := at - 1
+	lo := hi
+	for lo > 0 && t.times[lo-1] <= most {
+		lo--
+	}
+	return run{t.lo + lo, t.lo + hi}, true
+}
+
+func (t *table) runs(most float64, dst []run) []run {
+	from := -1
+	for k, v := range t.times {
+		switch in := v <= most; {
+		case in && from < 0:
+			from = k
+		case !in && from >= 0:
+			dst = append(dst, run{t.lo + from, t.lo + k - 1})
+			from = -1
+		}
+	}
+	if from >= 0 {
+		dst = append(dst, run{t.lo + from, t.hi})
+	}
+	return dst
+}
