@@ -14,6 +14,10 @@ type Request struct {
 	Pending   []cluster.Group
 	Now       time.Duration
 	Objective Objective
+	// Expected is, for each workload, how many of its tasks will arrive within one
+	// mean lifetime of a service, as far as the past tells; nil where unknown. In
+	// a steady state that is the number of its tasks that run at a time.
+	Expected map[string]float64
 	// Rand is the only source of randomness; nil where the policy draws nothing.
 	Rand *rand.Rand
 	// Stop, where not nil, is asked between steps of a search: true means decide
