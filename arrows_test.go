@@ -53,6 +53,7 @@ var layers = []string{
 	"profile",
 	"profile/suite",
 	"report",
+	"serve/proto/cotenant/balance/v1",
 	"serve",
 	"scenarios/bench",
 	"scenarios/ablation",

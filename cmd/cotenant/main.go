@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 
 func newRoot() *cobra.Command {
 	root := group("cotenant", "Place workloads where they interfere least",
-		profileCommand(), fitCommand(), planCommand(), trainCommand(), simulateCommand(), demoCommand(), importCommand(),
+		profileCommand(), fitCommand(), planCommand(), trainCommand(), simulateCommand(), serveCommand(), demoCommand(), importCommand(),
 	)
 	root.Long = "Cotenant places workloads where they interfere least.\n\n" +
 		"It measures what co-located programs do to each other, learns it, and plans:\n" +
