@@ -1,0 +1,288 @@
+"""Rank 0's talk with the coordinator, in a thread beside the training.
+
+The training never waits for it. With the coordinator gone, nothing new is
+proposed and the last agreed shares stay; it is tried again now and then.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Callable, Sequence
+
+from cotenant.agreement import Report, Shares
+from cotenant.coordinator import Coordinator, CoordinatorError, OwnCoordinator, Unreachable
+
+log = logging.getLogger("cotenant")
+
+#: Reports that wait while the coordinator does not answer; older ones are dropped.
+BACKLOG = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Worker:
+    """A rank, as the coordinator knows it. ``maximum`` 0 is no limit."""
+
+    name: str
+    minimum: int = 1
+    maximum: int = 0
+    buckets: tuple[int, ...] = ()
+    node: str = ""
+
+    def message(self) -> dict[str, Any]:
+        """In the protocol's words."""
+        return {
+            "name": self.name,
+            "min": self.minimum,
+            "max": self.maximum,
+            "buckets": list(self.buckets),
+            "node": self.node,
+        }
+
+
+def worker_name(rank: int) -> str:
+    """``COTENANT_WORKER``, or node and local rank: whoever comes back there is as fast."""
+    return os.environ.get("COTENANT_WORKER") or f"{socket.gethostname()}/{os.environ.get('LOCAL_RANK', rank)}"
+
+
+def job_name() -> str:
+    """``COTENANT_JOB``, torchrun's run id, or script and rendezvous address."""
+    run = os.environ.get("TORCHELASTIC_RUN_ID", "none")
+    if os.environ.get("COTENANT_JOB"):
+        return os.environ["COTENANT_JOB"]
+    if run != "none":
+        return run
+    script = os.path.basename(sys.argv[0] if sys.argv else "") or "job"
+    where = os.environ.get("MASTER_ADDR", socket.gethostname()), os.environ.get("MASTER_PORT", str(os.getpid()))
+    return f"{script}@{where[0]}:{where[1]}"
+
+
+class Session(threading.Thread):
+    """Opens the job, passes reports on, keeps the newest answer.
+
+    Parameters
+    ----------
+    job : its name, unique per coordinator
+    workers : in the order of ranks
+    global_batch : the sum of all batch sizes
+    options : more fields of OpenRequest (allocator, predictor, threshold, seed)
+    iteration : the next that the job runs
+    agreed : what the workers hold; None at the beginning
+    connect : makes the connection; :func:`connection` where None
+    """
+
+    def __init__(
+        self,
+        job: str,
+        workers: Sequence[Worker],
+        global_batch: int,
+        options: dict[str, Any],
+        iteration: int = 0,
+        agreed: Shares | None = None,
+        agreed_workers: Sequence[str] = (),
+        connect: Callable[[], Coordinator] | None = None,
+        retry: float = 1.0,
+    ) -> None:
+        super().__init__(name="cotenant", daemon=True)
+        self.job = job
+        self.workers = list(workers)
+        self.global_batch = global_batch
+        self.options = options
+        self.iteration = iteration
+        self.agreed = agreed
+        self.agreed_workers = list(agreed_workers)
+        self.retry = retry
+        #: CPU seconds that this thread used.
+        self.cpu = 0.0
+        #: Reports that the coordinator took.
+        self.reported = 0
+        self._own: OwnCoordinator | None = None
+        self._connect = connect or self._connection
+        self._coordinator: Coordinator | None = None
+        self._generation = 0
+        self._newest: Shares | None = None
+        self._queue: collections.deque[Callable[[], tuple[int, Sequence[Report | None]]]] = collections.deque(
+            maxlen=BACKLOG
+        )
+        self._wake = threading.Event()
+        self._opened = threading.Event()
+        self._ended = False
+        self._complained = False
+        self._refused: set[str] = set()
+
+    # What the training's thread calls; none of it waits, but `opened`.
+
+    def submit(self, reports: Callable[[], tuple[int, Sequence[Report | None]]]) -> None:
+        """Hands over an iteration: a function that waits for its reports."""
+        self._queue.append(reports)
+        self._wake.set()
+
+    def proposal(self) -> Shares | None:
+        """The coordinator's newest shares; None where it never answered."""
+        return self._newest
+
+    def agree(self, shares: Shares) -> None:
+        """Tells what all workers hold now, for when the coordinator forgot."""
+        self.agreed = shares
+        self.agreed_workers = []
+
+    def opened(self, timeout: float) -> Shares | None:
+        """Waits until the job is open, or until that failed once."""
+        self._opened.wait(timeout)
+        return self._newest
+
+    def stop(self, forget: bool, timeout: float = 2.0) -> None:
+        """Ends the thread; ``forget`` closes the job, which has ended well."""
+        self._ended = True
+        self._wake.set()
+        if self.is_alive():
+            self.join(timeout)
+        if self.is_alive():
+            return
+        try:
+            if forget and self._coordinator is not None:
+                self._coordinator.call("Close", {"job": self.job})
+        except (CoordinatorError, Unreachable) as e:
+            log.info("closing the job: %s", e)
+        if self._coordinator is not None:
+            self._coordinator.close()
+        if self._own is not None:
+            self._own.stop()
+
+    # The thread.
+
+    def run(self) -> None:
+        pause = self.retry
+        while not self._ended:
+            try:
+                if self._coordinator is None:
+                    self._open()
+                    pause = self.retry
+                self._next()
+            except (CoordinatorError, Unreachable) as e:
+                self._lost(e)
+                until = time.monotonic() + pause
+                while not self._ended and time.monotonic() < until:
+                    self._wake.clear()
+                    self._wake.wait(until - time.monotonic() if until > time.monotonic() else 0)
+                pause = min(2 * pause, 30.0)
+            except Exception as e:  # what the coordinator says must not end the training
+                log.exception("balancing ends, training goes on")
+                self._lost(e)
+                break
+            self.cpu = time.thread_time()
+        self._opened.set()
+
+    def _lost(self, e: Exception) -> None:
+        if not self._complained:
+            log.warning("cotenant: no balancing until the coordinator answers; training goes on with its shares (%s)", e)
+            self._complained = True
+        if self._coordinator is not None:
+            self._coordinator.close()
+        self._coordinator = None
+        self._opened.set()
+
+    def _connection(self) -> Coordinator:
+        address = os.environ.get("COTENANT_ADDRESS")
+        if not address:
+            if self._own is not None and not self._own.alive:
+                self._own.stop()
+                self._own = None
+            if self._own is None:
+                self._own = OwnCoordinator()
+            address = self._own.address
+        return Coordinator(address, os.environ.get("COTENANT_TOKEN"), os.environ.get("COTENANT_CA"))
+
+    def _open(self) -> None:
+        coordinator = self._connect()
+        request: dict[str, Any] = {
+            "job": self.job,
+            "workers": [w.message() for w in self.workers],
+            "globalBatch": self.global_batch,
+            "iteration": str(self.iteration),
+            **self.options,
+        }
+        if self.agreed is not None:
+            request["agreed"] = {
+                "generation": str(self.agreed.generation),
+                "iteration": str(self.agreed.iteration),
+                "batchSizes": list(self.agreed.batch_sizes),
+            }
+            if self.agreed_workers and self.agreed_workers != [w.name for w in self.workers]:
+                request["agreedWorkers"] = self.agreed_workers
+        self._keep(coordinator.call("Open", request))
+        self._coordinator = coordinator
+        if self._complained:
+            log.warning("cotenant: the coordinator answers; balancing goes on")
+            self._complained = False
+        self._opened.set()
+
+    def _next(self) -> None:
+        while not self._queue:
+            self._wake.clear()
+            if self._ended or self._queue:
+                break
+            self._wake.wait()
+        if self._ended or not self._queue:
+            return
+        try:
+            iteration, reports = self._queue.popleft()()
+        except RuntimeError as e:  # the process group broke; the training sees it as well
+            log.info("reports of an iteration are lost: %s", e)
+            return
+        self.iteration = max(self.iteration, iteration + 1)
+        named = [(w.name, r) for w, r in zip(self.workers, reports) if r is not None and r.iteration == iteration]
+        if not named:
+            return
+        # A rank's own time in the collective holds its waiting for slower ones:
+        # the last to arrive waits for none, so the least of all is the sending.
+        communicate = min(r.communicate for _, r in named)
+        request = {
+            "job": self.job,
+            "generation": str(self._generation),
+            "iteration": str(iteration),
+            "reports": [
+                {
+                    "worker": name,
+                    "batchSize": r.batch_size,
+                    "computeSeconds": r.compute,
+                    "communicateSeconds": communicate,
+                    "cpu": r.cpu,
+                    "memory": r.memory,
+                    "outOfMemory": r.out_of_memory,
+                }
+                for name, r in named
+            ],
+        }
+        assert self._coordinator is not None
+        try:
+            answer = self._coordinator.call("Report", request)
+        except CoordinatorError as e:
+            if e.code not in ("not_found", "failed_precondition"):
+                raise
+            log.info("opening the job again: %s", e)
+            self._open()
+            return
+        self.reported += 1
+        self._keep(answer)
+        for refusal in answer.get("refused", ()):
+            reason = f"{refusal.get('worker')}: {refusal.get('reason')}"
+            if reason not in self._refused and len(self._refused) < 20:
+                self._refused.add(reason)
+                log.info("the coordinator left out a report of %s", reason)
+
+    def _keep(self, answer: dict[str, Any]) -> None:
+        # Protobuf's JSON leaves out what is zero, and writes int64 as strings.
+        shares = answer.get("shares") or {}
+        sizes = tuple(int(n) for n in shares.get("batchSizes", ()))
+        generation = int(answer.get("generation", shares.get("generation", 0)))
+        if len(sizes) != len(self.workers) or sum(sizes) != self.global_batch:
+            raise Unreachable(f"the coordinator's shares {sizes} are none of {self.global_batch} for {len(self.workers)}")
+        self._generation = generation
+        self._newest = Shares(generation, int(shares.get("iteration", 0)), sizes)

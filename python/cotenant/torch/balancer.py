@@ -1,0 +1,370 @@
+"""The balancer of a PyTorch script."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any, Callable, Sequence, Sized, cast
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data.distributed import DistributedSampler
+
+from cotenant.agreement import Shares
+from cotenant.sampling import Course
+from cotenant.session import Worker, worker_name
+from cotenant.torch.clock import CudaClock, WallClock
+from cotenant.torch.collective import dist
+from cotenant.torch.loader import BalancedLoader, BalancedSampler, Order, in_order, shuffled
+from cotenant.torch.pace import Pace
+from cotenant.torch.weights import Weights, scaled
+
+_norms = nn.modules.batchnorm._BatchNorm
+
+
+class _Either:
+    """A method of an object that, called on the class, makes the object first."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
+        if instance is not None:
+            return cast("Callable[..., Any]", self._method.__get__(instance, owner))
+
+        def make(model: nn.Module, loader: DataLoader[Any], **options: Any) -> Any:
+            return self._method(owner(**options), model, loader)
+
+        make.__doc__ = self.__doc__
+        return make
+
+
+class Balancer:
+    """Sizes each rank's batches so that no rank waits for a slower one.
+
+    ::
+
+        model, loader = Balancer.prepare(model, loader)             # or, with options:
+        model, loader = Balancer(global_batch=512).prepare(model, loader)
+
+    The update stays that of a single process on the same global batch, and
+    every sample is seen exactly once an epoch, whatever the batch sizes. All
+    ranks must call ``prepare``, and iterate over the loader alike.
+
+    Parameters
+    ----------
+    dataset : what `prepare` makes a loader of, where it is given none
+    global_batch : samples of all ranks in a batch; default: the loader's batch
+        size times the number of ranks
+    minimum, maximum : least and greatest batch size of this rank; the default
+        minimum is 1, or 2 where the model has batch normalisation; maximum 0 is
+        no limit
+    buckets : the only batch sizes this rank may have (compiled graphs)
+    accumulate : batches whose gradients are added up for one update; their
+        shares are the same
+    sum_losses : the loss is a sum over the samples of a batch, not their mean
+    order : the order of an epoch, by its number, the same on every rank;
+        default: DistributedSampler's order where the loader shuffles
+    seed : of that order; default: the loader's, else rank 0's torch.initial_seed()
+    allocator : ``cpu`` (proportional to speed), ``gpu`` (learned curves of time
+        by batch size); default: by where the model is
+    predictor, threshold : see ``cotenant serve balance``
+    balance : False keeps equal batches, all else alike (to compare with); also
+        by COTENANT_BALANCE=0
+    timeout : of the collectives; where the process group is made here, of it too
+
+    The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
+    name a coordinator (default: rank 0 starts its own); ``COTENANT_JOB`` and
+    ``COTENANT_WORKER`` name the job and this rank.
+    """
+
+    def __init__(
+        self,
+        dataset: Any = None,
+        *,
+        global_batch: int | None = None,
+        minimum: int | None = None,
+        maximum: int = 0,
+        buckets: Sequence[int] = (),
+        accumulate: int = 1,
+        sum_losses: bool = False,
+        order: Order | None = None,
+        seed: int | None = None,
+        allocator: str | None = None,
+        predictor: str = "auto",
+        threshold: float | None = None,
+        balance: bool | None = None,
+        timeout: datetime.timedelta | None = None,
+    ) -> None:
+        if accumulate < 1:
+            raise ValueError(f"accumulate {accumulate}: want at least 1")
+        self._dataset = dataset
+        self._asked_global_batch = global_batch
+        self._limits = (minimum, maximum, tuple(sorted(buckets)))
+        self._accumulate = accumulate
+        self._sum_losses = sum_losses
+        self._order = order
+        self._seed = seed
+        self._allocator = allocator
+        self._options: dict[str, Any] = {"predictor": predictor}
+        if threshold is not None:
+            self._options["threshold"] = threshold
+        self._balance = os.environ.get("COTENANT_BALANCE") != "0" if balance is None else balance
+        self._timeout = timeout
+        self._loader: BalancedLoader | None = None
+
+    # Preparing.
+
+    def _prepare(self, model: nn.Module, loader: DataLoader[Any] | None = None) -> tuple[nn.Module, BalancedLoader]:
+        """Wraps a model and its loader for balanced training; every rank calls it.
+
+        Joins torchrun's process group where the script has not, and wraps the
+        model in DistributedDataParallel where it is not.
+
+        Returns
+        -------
+        (model, loader) : train with these as before
+
+        Raises
+        ------
+        ValueError
+            The ranks disagree, or the loader is of a kind whose batches can't
+            be cut (the message says what to do).
+        """
+        if self._loader is not None:
+            raise ValueError("a Balancer prepares one loader; make another Balancer for another loader")
+        if loader is None:
+            if self._dataset is None:
+                raise ValueError("prepare: give a loader, or the Balancer a dataset and a global_batch")
+            # Read for its settings only; its batch size counts if global_batch is not given.
+            loader = DataLoader(self._dataset, shuffle=not isinstance(self._dataset, IterableDataset))
+        cuda = any(p.is_cuda for p in model.parameters())
+        self._join(cuda)
+        self._set_up(model, loader, cuda)
+        if self.workers > 1:
+            if not isinstance(model, DistributedDataParallel):
+                model = DistributedDataParallel(model)
+            self._attach(model)
+        assert self._loader is not None
+        return model, self._loader
+
+    prepare = _Either(_prepare)
+
+    def _join(self, cuda: bool) -> None:
+        if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
+            more = {} if self._timeout is None else {"timeout": self._timeout}
+            dist.init_process_group("nccl" if cuda else "gloo", **more)
+        together = dist.is_initialized()
+        self.rank = dist.get_rank() if together else 0
+        self.workers = dist.get_world_size() if together else 1
+        self._group: Any = None
+        if self.workers > 1:
+            # A group of its own: gloo whatever the training uses, so that
+            # numbers in main memory travel beside the gradients.
+            more = {} if self._timeout is None else {"timeout": self._timeout}
+            self._group = dist.new_group(backend="gloo", **more)
+
+    def _set_up(self, model: nn.Module, loader: DataLoader[Any], cuda: bool) -> None:
+        normalised = any(isinstance(m, _norms) for m in model.modules())
+        length = None if isinstance(loader.dataset, IterableDataset) else len(cast(Sized, loader.dataset))
+        minimum, maximum, buckets = self._limits
+        mine: dict[str, Any] = {
+            "worker": worker_name(self.rank),
+            "length": length,
+            "batch_size": loader.batch_size,
+            "seed": self._seed if self._seed is not None else _seed_of(loader),
+            "ahead": loader.num_workers * int(loader.prefetch_factor or 2) if length is not None else 0,
+            "accumulate": self._accumulate,
+            "limits": (minimum if minimum is not None else 2 if normalised else 1, maximum, buckets),
+            "shuffle": _shuffles(loader) if self._order is None else "given",
+            "global_batch": self._asked_global_batch,
+            "drop_last": loader.drop_last,
+        }
+        everybody = [mine] * self.workers
+        if self.workers > 1:
+            dist.all_gather_object(everybody, mine, group=self._group)
+        for what in ("length", "accumulate", "shuffle", "global_batch", "drop_last"):
+            values = [each[what] for each in everybody]
+            if any(v != values[0] for v in values):
+                raise ValueError(f"prepare: the ranks' {what} differ: {values}; they must be the same on every rank")
+        if mine["shuffle"] is None:
+            raise ValueError(
+                f"prepare: the loader's sampler {type(loader.sampler).__name__} (batch sampler "
+                f"{type(loader.batch_sampler).__name__}) can't be cut; give the order of an epoch: "
+                "Balancer(order=lambda epoch: [...], global_batch=...), the same on every rank"
+            )
+        self.global_batch = self._global_batch(everybody)
+        names = [each["worker"] for each in everybody]
+        if len(set(names)) < len(names):  # two jobs' ranks in one, or LOCAL_RANK not set
+            names = [f"{name}#{rank}" for rank, name in enumerate(names)]
+        # More workers than samples: somebody has none.
+        fits = sum(each["limits"][0] for each in everybody) <= self.global_batch
+        workers = [
+            Worker(name, each["limits"][0] if fits else 0, each["limits"][1], each["limits"][2], name.split("/")[0])
+            for name, each in zip(names, everybody)
+        ]
+        self.seed = int(everybody[0]["seed"]) % 2**31
+        self.pace = Pace(
+            self.rank,
+            workers,
+            self.global_batch,
+            self._group,
+            {"allocator": self._allocator or ("gpu" if cuda else "cpu"), "seed": str(self.seed), **self._options},
+            CudaClock() if cuda else WallClock(),
+            ahead=-(-max(each["ahead"] for each in everybody) // self._accumulate),
+            accumulate=self._accumulate,
+            balance=self._balance,
+        )
+        least = 2 if normalised else 1
+        course = Course(length, self.global_batch, self.pace.shares, least, loader.drop_last, self._accumulate)
+        self._sampler = BalancedSampler(course, self._order_of(length, mine["shuffle"]), self.rank, least)
+        self.weights = Weights(self.workers, self._sum_losses)
+        self._loader = BalancedLoader(self, loader, self._sampler)
+
+    def _order_of(self, length: int | None, shuffle: str) -> Order:
+        self._shuffle = shuffle
+        if self._order is not None:
+            return self._order
+        return shuffled(length or 0, self.seed) if shuffle == "yes" else in_order(length or 0)
+
+    def _global_batch(self, everybody: list[dict[str, Any]]) -> int:
+        if self._asked_global_batch is not None:
+            size = self._asked_global_batch
+        elif all(each["batch_size"] for each in everybody):
+            size = sum(each["batch_size"] for each in everybody)
+        else:
+            raise ValueError("prepare: the loader has no batch_size; say how many samples all ranks take: global_batch=")
+        if size < 1:
+            raise ValueError(f"global_batch {size}: want at least 1")
+        return size
+
+    def _attach(self, model: DistributedDataParallel) -> None:
+        self.weights.watch = lambda: self.pace.watch
+        if any(isinstance(m, nn.SyncBatchNorm) for m in model.modules()):
+            self.weights.at_output = True
+        if not self.weights.attach(model):
+            # Its own hook can't be watched, so compute ends about where the
+            # gradient comes that is computed last: that of the first parameter.
+            first: Any = next(p for p in model.parameters() if p.requires_grad)
+            first.register_hook(self._ready)
+        begun: list[Any] = []
+
+        def before(*_: Any) -> None:
+            if self.pace.watch is not None and torch.is_grad_enabled():
+                begun[:] = [self.pace.watch.begin_wait()]
+
+        def inside(*_: Any) -> None:
+            if begun and self.pace.watch is not None:
+                self.pace.watch.end_wait(begun.pop())
+
+        def after(_: nn.Module, __: Any, output: Any) -> Any:
+            return scaled(output, self.weights.factor) if torch.is_grad_enabled() else None
+
+        model.register_forward_pre_hook(before)
+        # Between the two hooks is the broadcast of buffers, which waits for rank 0.
+        model.module.register_forward_pre_hook(inside)
+        model.register_forward_hook(after)
+
+    def _ready(self, gradient: torch.Tensor) -> None:
+        if self.pace.watch is not None:
+            self.pace.watch.ready()
+
+    # Where it stands.
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """The batch sizes of all ranks, as agreed last; empty before the first epoch."""
+        latest = self.pace.latest
+        return latest.batch_sizes if latest else ()
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of the batch handed out last that count: 0 where it is a stand-in."""
+        return self.weights.size
+
+    @property
+    def weight(self) -> float:
+        """The weight of that batch's gradient: batch_size / samples of all ranks."""
+        return self.weights.share
+
+    def scale(self, loss: torch.Tensor) -> torch.Tensor:
+        """The loss, weighted so that the mean of all ranks' gradients is the update.
+
+        For scripts that average gradients themselves (parameter servers, their
+        own all-reduce) on a model that is not DistributedDataParallel.
+        """
+        result: torch.Tensor = scaled(loss, self.workers * self.weight)
+        return result
+
+    def ready(self) -> None:
+        """This rank has its gradients; what follows is communication (see `scale`)."""
+        if self.pace.watch is not None:
+            self.pace.watch.ready()
+
+    def done(self) -> None:
+        """The communication that began with `ready` is over."""
+        if self.pace.watch is not None:
+            self.pace.watch.done()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the training stands; the same on every rank, whoever saves it.
+
+        Plain numbers, strings and lists. With accumulation, the last whole
+        iteration counts: gradients that were not applied are computed again.
+        """
+        latest = self.pace.latest
+        return {
+            "version": 1,
+            "epoch": self._sampler.epoch,
+            "offset": self._sampler.offset,
+            "iteration": self._sampler.iteration,
+            "seed": self.seed,
+            "length": self._sampler.course.length,
+            "generation": latest.generation if latest else 0,
+            "shares": list(latest.batch_sizes) if latest else [],
+            "workers": [w.name for w in self.pace.workers],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where `state_dict` was taken, whatever the number of ranks was.
+
+        Every rank loads the same state, before it iterates.
+        """
+        if state.get("version") != 1:
+            raise ValueError(f"state of version {state.get('version')!r}: this reads version 1")
+        if state["length"] != self._sampler.course.length:
+            raise ValueError(f"state of a data set of {state['length']} samples; this one has {self._sampler.course.length}")
+        self._sampler.resume(int(state["epoch"]), int(state["offset"]), int(state["iteration"]))
+        if self._order is None:
+            self.seed = int(state["seed"])
+            self._sampler.order = self._order_of(self._sampler.course.length, self._shuffle)
+        sizes = tuple(int(n) for n in state["shares"])
+        if sizes:
+            restored = Shares(int(state["generation"]), int(state["iteration"]), sizes)
+            self.pace.restore(restored, list(state["workers"]))
+
+    def close(self) -> None:
+        """Ends the talk with the coordinator now; otherwise done when the script ends."""
+        self.pace.close()
+
+
+def _seed_of(loader: DataLoader[Any]) -> int:
+    seed = getattr(loader.sampler, "seed", None)
+    return int(seed) if isinstance(seed, int) else torch.initial_seed()
+
+
+def _shuffles(loader: DataLoader[Any]) -> str | None:
+    """Whether a loader shuffles: yes or no; None where it can't be told."""
+    if isinstance(loader.dataset, IterableDataset):
+        return "no"
+    if loader.batch_sampler is not None and type(loader.batch_sampler) is not BatchSampler:
+        return None
+    sampler = loader.sampler
+    if isinstance(sampler, DistributedSampler):
+        return "yes" if sampler.shuffle else "no"
+    if isinstance(sampler, RandomSampler):
+        return None if sampler.replacement or sampler.num_samples != len(cast(Sized, loader.dataset)) else "yes"
+    return "no" if isinstance(sampler, SequentialSampler) else None

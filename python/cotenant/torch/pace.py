@@ -1,0 +1,234 @@
+"""What happens between iterations: measure, tell the others, agree on shares.
+
+At the end of iteration k every rank starts one small sum over all ranks, which
+carries what each measured and what rank 0 proposes, and waits for the one of
+iteration k-1, which has long been there. So nobody waits for the balancing, and
+all ranks learn of new shares at the end of the same iteration.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import time
+from typing import Any, Sequence
+
+import torch
+
+from cotenant import agreement, sampling
+from cotenant.agreement import Agreement, Report, Shares
+from cotenant.machine import Machine
+from cotenant.sampling import Draw
+from cotenant.session import Session, Worker, job_name
+from cotenant.torch.clock import Clock, Stopwatch, WallClock
+from cotenant.torch.collective import dist
+
+#: Seconds that the first iteration waits for the coordinator to open the job.
+OPENING = 5.0
+
+
+class Exchange:
+    """The sum over all ranks that one iteration starts."""
+
+    def __init__(self, iteration: int, row: list[float], group: Any) -> None:
+        self.iteration = iteration
+        self._message = torch.tensor(row, dtype=torch.float64)
+        self._work = dist.all_reduce(self._message, group=group, async_op=True)
+
+    def wait(self) -> torch.Tensor:
+        """The summed message; may be waited for in two threads.
+
+        Raises
+        ------
+        RuntimeError
+            A rank is gone, or the process group's timeout is over.
+        """
+        self._work.wait()
+        return self._message
+
+
+class Pace:
+    """A rank's place in the training, and the shares of all.
+
+    Parameters
+    ----------
+    ahead : iterations whose data may be drawn before the one that trains
+    accumulate : batches in an iteration
+    balance : False: equal shares for ever, and nothing is exchanged
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        workers: Sequence[Worker],
+        global_batch: int,
+        group: Any,
+        options: dict[str, Any],
+        clock: Clock | None = None,
+        ahead: int = 0,
+        accumulate: int = 1,
+        balance: bool = True,
+    ) -> None:
+        self.rank = rank
+        self.workers = list(workers)
+        self.global_batch = global_batch
+        self.session: Session | None = None
+        self.watch: Stopwatch | None = None
+        #: CPU seconds of this rank's training thread, and seconds it was
+        #: blocked, for the balancing; and in how many iterations.
+        self.cpu = self.blocked = 0.0
+        self.iterations = 0
+        self._group = group
+        self._options = options
+        self._clock = clock or WallClock()
+        self._ahead = ahead
+        self._accumulate = accumulate
+        self._exchanges = balance and len(self.workers) > 1
+        self._machine = Machine()
+        self._agreement: Agreement | None = None
+        self._restored: tuple[Shares, list[str]] | None = None
+        self._measured: list[tuple[Stopwatch, int, int]] = []
+        self._pending: Exchange | None = None
+
+    @property
+    def latest(self) -> Shares | None:
+        """The shares agreed last; before the first iteration, those restored."""
+        if self._agreement is not None:
+            return self._agreement.latest
+        return self._restored[0] if self._restored else None
+
+    def restore(self, shares: Shares, workers: list[str]) -> None:
+        """Takes shares that were agreed before a restart; before the first iteration."""
+        self._restored = shares, workers
+
+    def shares(self, iteration: int) -> tuple[int, ...]:
+        """The shares of an iteration, the same on every rank."""
+        assert self._agreement is not None, "no epoch has begun"
+        return self._agreement.at(iteration)
+
+    # Once an epoch.
+
+    def begin_epoch(self, iteration: int, position: tuple[int, int]) -> None:
+        """Before any data of an epoch is drawn; every rank, with the same numbers.
+
+        Raises
+        ------
+        ValueError
+            The ranks stand at different places.
+        """
+        self._settle()
+        first = None
+        if self._agreement is None and self.rank == 0:
+            first = self._open(iteration)
+        everybody = self._gather((iteration, position, first))
+        places = [(at, where) for at, where, _ in everybody]
+        if any(place != places[0] for place in places):
+            raise ValueError(
+                "the ranks stand at different (iteration, (epoch, offset)): "
+                f"{places}; load the same state on every rank, and leave epochs early on all or none"
+            )
+        if self._agreement is None:
+            self._agreement = Agreement(everybody[0][2])
+
+    def _gather(self, mine: Any) -> list[Any]:
+        if len(self.workers) == 1:
+            return [mine]
+        everybody: list[Any] = [None] * len(self.workers)
+        dist.all_gather_object(everybody, mine, group=self._group)
+        return everybody
+
+    def _open(self, iteration: int) -> Shares:
+        restored, names = self._restored or (None, [])
+        if self._exchanges:
+            self.session = Session(
+                job_name(), self.workers, self.global_batch, self._options, iteration, restored, names
+            )
+            self.session.start()
+            atexit.register(self.close)
+            opened = self.session.opened(OPENING)
+            if opened is not None:
+                return Shares(opened.generation, iteration, opened.batch_sizes)
+        if restored and len(restored.batch_sizes) == len(self.workers) and sum(restored.batch_sizes) == self.global_batch:
+            return restored
+        return Shares(0, iteration, self._equal())
+
+    def _equal(self) -> tuple[int, ...]:
+        sizes = sampling.equal(self.global_batch, len(self.workers))
+        for worker, size in zip(self.workers, sizes):
+            allowed = not worker.buckets or size in worker.buckets
+            if size < worker.minimum or 0 < worker.maximum < size or not allowed:
+                raise ValueError(
+                    f"no coordinator answers, and an equal share of {size} is not within the limits of {worker.name} "
+                    f"(minimum {worker.minimum}, maximum {worker.maximum}, buckets {worker.buckets})"
+                )
+        return sizes
+
+    def close(self) -> None:
+        """Ends the talk with the coordinator; the job is over unless an exception ends it."""
+        if self.session is not None:
+            self.session.stop(forget=not hasattr(sys, "last_type"))
+            self.session = None
+
+    # Once an iteration.
+
+    def begin(self) -> None:
+        """Before the iteration's data is fetched, which is part of its work."""
+        self.watch = Stopwatch(self._clock)
+
+    def end(self, iteration: int, draw: Draw | None) -> None:
+        """After the iteration; ``draw`` None where it was not a whole one."""
+        cpu = time.thread_time()
+        watch, self.watch = self.watch, None
+        if self._exchanges and watch is not None:
+            watch.stop()
+            # A smaller batch at the end of an epoch tells nothing that can be compared.
+            whole = draw is not None and draw.total == self.global_batch
+            size = draw.sizes[self.rank] if draw is not None and whole else 0
+            self._measured.append((watch, iteration, size))
+            self._exchange(iteration)
+        self.cpu += time.thread_time() - cpu
+        self.iterations += 1
+
+    def _exchange(self, iteration: int) -> None:
+        report = None
+        if len(self._measured) > self._clock.lag:
+            watch, measured, size = self._measured.pop(0)
+            if size > 0:  # a batch of 0 was a stand-in, whose time tells nothing
+                compute, communicate = watch.read()
+                cores, memory = self._machine.use()
+                report = Report(measured, size, compute / self._accumulate, communicate, cores, memory)
+        proposal = None
+        if self.session is not None and self._agreement is not None:
+            newest = self.session.proposal()
+            if newest is not None and newest.batch_sizes != self._agreement.latest.batch_sizes:
+                # All ranks read this at the end of the next iteration, and have
+                # drawn data for `ahead` more by then.
+                first = max(newest.iteration, iteration + 2 + self._ahead)
+                proposal = Shares(newest.generation, first, newest.batch_sizes)
+        row = [0.0] * agreement.length(len(self.workers))
+        agreement.write(row, self.rank, report, proposal)
+        exchange = Exchange(iteration, row, self._group)
+        self._settle()
+        self._pending = exchange
+        if self.session is not None:
+            self.session.submit(lambda: self._reports(exchange))
+
+    def _settle(self) -> None:
+        """Waits for the sum that the iteration before started, and agrees on what it brought."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        begin, cpu = time.perf_counter(), time.thread_time()
+        message = pending.wait()
+        self.blocked += max(0.0, time.perf_counter() - begin - (time.thread_time() - cpu))
+        tail = message[len(self.workers) * len(agreement.FIELDS) :].tolist()
+        shares = agreement.proposed([0.0] * (len(self.workers) * len(agreement.FIELDS)) + tail, len(self.workers))
+        if shares is None:
+            return
+        assert self._agreement is not None
+        if self._agreement.accept(shares) and self.session is not None:
+            self.session.agree(shares)
+
+    def _reports(self, exchange: Exchange) -> tuple[int, Sequence[Report | None]]:
+        reports, _ = agreement.read(exchange.wait().tolist(), len(self.workers))
+        return exchange.iteration - self._clock.lag, reports
