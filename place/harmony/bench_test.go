@@ -29,9 +29,10 @@ func workloadNames(n int) []string {
 	return names
 }
 
-// busy is a cluster of nodes x devices of two slots with so many single tasks,
-// and as many steps: in each one job ends and another comes.
-func busy(tb testing.TB, nodes, devices, tasks, queue, workers int) []place.Request {
+// busy is a cluster of nodes x devices of two slots with so many tasks, of gangs
+// of as many as are given, and some steps: in each one task ends and another
+// comes.
+func busy(tb testing.TB, nodes, devices, tasks, together, queue, workers int) []place.Request {
 	tb.Helper()
 	ns := cluster.Nodes("v100", nodes, devices, 0)
 	for i := range ns {
@@ -47,7 +48,7 @@ func busy(tb testing.TB, nodes, devices, tasks, queue, workers int) []place.Requ
 			Task:    cluster.Task{ID: cluster.TaskID(fmt.Sprintf("r%d/0", i)), Workload: names[i*7%26], Role: cluster.Worker, Devices: 1},
 			Node:    ns[at/devices].Name,
 			On:      []int{at % devices},
-			Group:   fmt.Sprintf("r%d", i),
+			Group:   fmt.Sprintf("r%d", i/together),
 			Movable: true,
 			Started: time.Duration(i) * time.Minute,
 		})
@@ -88,21 +89,23 @@ func gangOf(name string, workers int, workload string) cluster.Group {
 // nodes with 2,000 tasks, or 1,900 where that leaves no room.
 func BenchmarkPlace(b *testing.B) {
 	for _, c := range []struct {
-		devices, tasks, workers int
-		migrate                 time.Duration
+		devices, tasks, together, workers int
+		migrate                           time.Duration
 	}{
-		{1, 2000, 1, 0},
-		{1, 1900, 1, 0},
-		{4, 2000, 1, 0},
-		{4, 7950, 1, 0},
-		{4, 2000, 4, 0},
-		{1, 2000, 1, 30 * time.Second},
-		{1, 1900, 1, 30 * time.Second},
-		{4, 2000, 1, 30 * time.Second},
-		{4, 7950, 1, 30 * time.Second},
+		{1, 2000, 1, 1, 0},
+		{1, 1900, 1, 1, 0},
+		{4, 2000, 1, 1, 0},
+		{4, 7950, 1, 1, 0},
+		{4, 2000, 1, 4, 0},
+		{4, 2000, 4, 4, 0},
+		{4, 6000, 4, 4, 0},
+		{1, 2000, 1, 1, 30 * time.Second},
+		{1, 1900, 1, 1, 30 * time.Second},
+		{4, 2000, 1, 1, 30 * time.Second},
+		{4, 7950, 1, 1, 30 * time.Second},
 	} {
-		b.Run(fmt.Sprintf("devices=%d/tasks=%d/workers=%d/migrate=%s", c.devices, c.tasks, c.workers, c.migrate), func(b *testing.B) {
-			reqs := busy(b, 1000, c.devices, c.tasks, 100, c.workers)
+		b.Run(fmt.Sprintf("devices=%d/tasks=%d/together=%d/workers=%d/migrate=%s", c.devices, c.tasks, c.together, c.workers, c.migrate), func(b *testing.B) {
+			reqs := busy(b, 1000, c.devices, c.tasks, c.together, 100, c.workers)
 			speeds := jobs.NewSpeeds(known{placetest.Model{Names: []string{"v100"}}, workloadNames(26)}, jobs.Options{Scope: history.ScopeDevice})
 			p, err := untrained(b).Policy(jobs.Settings{Speeds: speeds, Migrate: c.migrate})
 			if err != nil {

@@ -20,7 +20,10 @@ type planner struct {
 	words string // of why, where the board explains
 	sites []int32
 	found []int32
+	begun []int32 // what is found for the first task
 	order []int
+	room  []int // free device slots by node
+	start []int // by number of slots, where its nodes go in order
 }
 
 // maxSingle bounds the plans on a single node that are listed, maxJudged the
@@ -45,8 +48,12 @@ func (p *planner) begin(b *jobs.Board) {
 }
 
 // rule rates a site for a task that fits there; the highest is taken, the
-// first of equals.
-type rule func(t, s int) float64
+// first of equals. Sites of a lower tier are not rated: where a rule has tiers,
+// no gain makes up for one.
+type rule struct {
+	tier func(s int) float64 // nil for one tier
+	rate func(t, s int) float64
+}
 
 // list appends the plans for a gang to ways.
 func (p *planner) list(g int, ways []encode.Option) []encode.Option {
@@ -59,19 +66,20 @@ func (p *planner) list(g int, ways []encode.Option) []encode.Option {
 		return float64(all-free)/float64(max(1, all)) + 1e-3*float64(len(b.Tenants(s)))
 	}
 	at := func(s int) int { node, _ := b.Site(s); return node }
-	packed := func(t, s int) float64 {
+	packed := func(s int) float64 {
 		for _, o := range b.Tasks(g) {
 			if x := b.At(int(o)); x >= 0 && at(x) == at(s) {
-				return 1e6 + b.Gain(t, s)
+				return 1e6
 			}
 		}
-		return 10*float64(b.Room(at(s))) + b.Gain(t, s)
+		return 10 * float64(b.Room(at(s)))
 	}
+	p.begun = p.begun[:0]
 	for _, r := range []rule{
-		b.Gain,
-		func(_, s int) float64 { return -load(s) },
-		func(_, s int) float64 { return load(s) },
-		packed,
+		{rate: b.Gain},
+		{rate: func(_, s int) float64 { return -load(s) }},
+		{rate: func(_, s int) float64 { return load(s) }},
+		{tier: packed, rate: func(t, s int) float64 { return packed(s) + b.Gain(t, s) }},
 	} {
 		ways = p.plan(g, ways, first, r)
 		if p.why != jobs.Fits {
@@ -85,34 +93,49 @@ func (p *planner) list(g int, ways []encode.Option) []encode.Option {
 func (p *planner) plan(g int, ways []encode.Option, first int, r rule) []encode.Option {
 	b := p.board
 	mark, from := b.Mark(), len(p.sites)
-	for _, t := range b.Tasks(g) {
-		list, why := b.Candidates(int(t))
-		if len(list) == 0 {
-			p.why = why
-			if b.Explain {
-				p.words = b.Words(g, why)
+	for i, t := range b.Tasks(g) {
+		sites := p.begun // all rules begin on the same board
+		if i > 0 || len(sites) == 0 {
+			list, why := b.AnyOrder(int(t))
+			if len(list) == 0 {
+				p.why = why
+				if b.Explain {
+					p.words = b.Words(g, why)
+				}
+				b.Undo(mark)
+				p.sites = p.sites[:from]
+				return ways
 			}
-			b.Undo(mark)
-			p.sites = p.sites[:from]
-			return ways
+			p.found = p.found[:0]
+			for _, c := range list {
+				p.found = append(p.found, c.Site)
+			}
+			if i == 0 {
+				p.begun = append(p.begun, p.found...)
+			}
+			sites = p.found
 		}
-		p.found = p.found[:0]
-		for _, c := range list {
-			p.found = append(p.found, c.Site)
-		}
-		p.take(int(t), r)
+		p.take(int(t), sites, r)
 	}
 	b.Undo(mark)
 	return p.keep(ways, first, from)
 }
 
-// take puts a task on the best of the sites found, and says how the rule rates
-// it.
-func (p *planner) take(t int, r rule) (top float64) {
-	best := int32(-1)
+// take puts a task on the best of some sites, and says how the rule rates it.
+func (p *planner) take(t int, sites []int32, r rule) (top float64) {
+	best, tier := int32(-1), math.Inf(-1)
 	top = math.Inf(-1)
-	for _, s := range p.found {
-		if v := r(t, int(s)); best < 0 || v > top {
+	for _, s := range sites {
+		if r.tier != nil {
+			of := r.tier(int(s))
+			if of < tier {
+				continue
+			}
+			if of > tier {
+				best, tier, top = -1, of, math.Inf(-1)
+			}
+		}
+		if v := r.rate(t, int(s)); best < 0 || v > top || v == top && s < best {
 			best, top = s, v
 		}
 	}
@@ -138,22 +161,17 @@ func (p *planner) keep(ways []encode.Option, first, from int) []encode.Option {
 func (p *planner) judged(g int) []int {
 	b := p.board
 	p.order = p.order[:0]
-	for node := range p.nodes {
-		p.order = append(p.order, node)
-	}
 	if len(p.nodes) <= maxJudged {
+		for node := range p.nodes {
+			p.order = append(p.order, node)
+		}
 		return p.order
 	}
 	wants := 0
 	for _, t := range b.Tasks(g) {
 		wants += b.Wants(int(t))
 	}
-	room := make([]int, len(p.nodes))
-	for node := range p.nodes {
-		room[node] = b.Room(node)
-	}
-	p.order = slices.DeleteFunc(p.order, func(node int) bool { return room[node] < wants })
-	slices.SortStableFunc(p.order, func(x, y int) int { return room[y] - room[x] })
+	p.byRoom(wants)
 	alike := map[string]int{}
 	var key []byte
 	kept := p.order[:0]
@@ -174,6 +192,33 @@ func (p *planner) judged(g int) []int {
 		}
 	}
 	return kept
+}
+
+// byRoom fills order with the nodes that have at least so many free device
+// slots, those with the most first, then in their order. Few numbers of slots
+// occur, so the nodes are counted, not compared.
+func (p *planner) byRoom(least int) {
+	b := p.board
+	p.room, p.start = p.room[:0], p.start[:0]
+	for node := range p.nodes {
+		room := b.Room(node)
+		p.room = append(p.room, room)
+		for len(p.start) <= room {
+			p.start = append(p.start, 0)
+		}
+		p.start[room]++
+	}
+	n := 0
+	for room := len(p.start) - 1; room >= max(0, least); room-- {
+		p.start[room], n = n, n+p.start[room]
+	}
+	p.order = slices.Grow(p.order, n)[:n]
+	for node, room := range p.room {
+		if room >= least {
+			p.order[p.start[room]] = node
+			p.start[room]++
+		}
+	}
 }
 
 // single appends the plans that keep a gang on one node, the best few by gain.
@@ -200,7 +245,7 @@ func (p *planner) single(g int, ways []encode.Option, first int) []encode.Option
 				whole = false
 				break
 			}
-			total += p.take(int(t), b.Gain)
+			total += p.take(int(t), p.found, rule{rate: b.Gain})
 		}
 		b.Undo(mark)
 		if !whole {

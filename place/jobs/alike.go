@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// alikeSites keeps the sites of a board in groups that are alike to a single
-// task: same co-location, same room. So a board of thousands of sites, few of
-// which differ, is looked at in microseconds. It follows the board lazily: what
+// alikeSites keeps the sites of a board in groups that are alike to a task:
+// same co-location, same room. So a board of thousands of sites, few of which
+// differ, is looked at in microseconds. It follows the board lazily: what
 // changed is sorted in again when it is next asked.
 type alikeSites struct {
+	// gangs tells apart what differs only to a task of a gang of several: how full
+	// the node is.
+	gangs  bool
 	of     []int32 // group by site
 	groups []alikeGroup
 	number map[alikeKey]int32
@@ -18,6 +21,8 @@ type alikeSites struct {
 	stale  []int32 // nodes
 	marked []bool  // by node: it is in stale
 	order  []Candidate
+	home   []int32 // nodes of the gang asked about
+	filled int     // groups that have any
 }
 
 type alikeKey struct {
@@ -26,18 +31,20 @@ type alikeKey struct {
 	room        int32
 	alone       int32 // 1 + the site, where it is like no other
 	host        bool  // the site is a node
+	tasks, left int32 // for gangs: the tasks and the free device slots of the node
 }
 
 // alikeGroup is a group with its sites in a heap, the first at the top. What
 // left the group stays in the heap until it comes to the top.
 type alikeGroup struct {
 	count int32
+	home  int32 // of them, those on a node of the gang asked about
 	heap  []int32
 }
 
-// Index makes the board keep alike sites together: Candidates of single tasks
-// and Groups then cost as much as there are kinds of sites, not sites. It pays
-// from some hundred sites.
+// Index makes the board keep alike sites together: Candidates and Groups then
+// cost as much as there are kinds of sites, not sites. It pays from some hundred
+// sites.
 func (b *Board) Index() {
 	if b.index == nil {
 		b.index = &alikeSites{}
@@ -45,9 +52,44 @@ func (b *Board) Index() {
 	}
 }
 
+// manyAlike is from how many sites on gangs of several tasks are looked up by an
+// index of their own: on fewer it costs more to keep than to look.
+const manyAlike = 256
+
+// indexOf is the index to look up a task's candidates in; nil where there is
+// none, or where so many sites are like no other that looking at all is as good.
+func (b *Board) indexOf(t int) *alikeSites {
+	switch {
+	case b.index == nil || b.rules != nil || b.onlyNode >= 0:
+		return nil
+	case len(b.gangs[b.tasks[t].gang].tasks) == 1:
+		return b.index
+	case len(b.sites) < b.manyAlike:
+		return nil
+	}
+	if b.gangIndex == nil {
+		b.gangIndex = &alikeSites{gangs: true}
+		b.gangIndex.anew(b)
+	}
+	b.gangIndex.sync(b)
+	if b.manyAlike > 0 && 2*b.gangIndex.filled > len(b.sites) {
+		return nil
+	}
+	return b.gangIndex
+}
+
 // touch notes that something changed on a node.
 func (b *Board) touch(node int32) {
-	if x := b.index; x != nil && int(node) < len(x.marked) && !x.marked[node] {
+	if b.index != nil {
+		b.index.touch(node)
+	}
+	if b.gangIndex != nil {
+		b.gangIndex.touch(node)
+	}
+}
+
+func (x *alikeSites) touch(node int32) {
+	if int(node) < len(x.marked) && !x.marked[node] {
 		x.marked[node] = true
 		x.stale = append(x.stale, node)
 	}
@@ -70,6 +112,7 @@ func (b *Board) touchGang(g int32) {
 func (x *alikeSites) anew(b *Board) {
 	x.of = slices.Repeat([]int32{-1}, len(b.sites))
 	x.groups, x.number, x.rooms = x.groups[:0], map[alikeKey]int32{}, map[string]int32{}
+	x.filled = 0
 	x.marked = slices.Repeat([]bool{true}, len(b.nodes))
 	x.stale = x.stale[:0]
 	for n := range b.nodes {
@@ -84,11 +127,15 @@ func (x *alikeSites) sync(b *Board) {
 	}
 	for _, n := range x.stale {
 		x.marked[n] = false
-		room := x.roomOf(b, n)
+		node := alikeKey{room: x.roomOf(b, n)}
+		if x.gangs {
+			node.tasks, node.left = b.state[n].tasks, b.room(n)
+		}
 		if b.atDevices() {
 			for s := b.firstDevice[n]; s < b.firstDevice[n+1]; s++ {
-				d := b.devices[s]
-				x.sort(b, s, alikeKey{config: b.sites[s].config, used: d.used, slots: d.slots, room: room})
+				d, key := b.devices[s], node
+				key.config, key.used, key.slots = b.sites[s].config, d.used, d.slots
+				x.sort(b, s, key)
 			}
 		}
 		open := int32(0)
@@ -98,7 +145,8 @@ func (x *alikeSites) sync(b *Board) {
 			}
 		}
 		s := int32(b.host) + n
-		x.sort(b, s, alikeKey{config: b.sites[s].config, used: b.room(n), slots: open, room: room, host: true})
+		node.config, node.used, node.slots, node.host = b.sites[s].config, b.room(n), open, true
+		x.sort(b, s, node)
 	}
 	x.stale = x.stale[:0]
 }
@@ -147,11 +195,15 @@ func (x *alikeSites) sort(b *Board, s int32, key alikeKey) {
 		return
 	}
 	if old >= 0 {
-		x.groups[old].count--
+		if x.groups[old].count--; x.groups[old].count == 0 {
+			x.filled--
+		}
 	}
 	x.of[s] = g
 	into := &x.groups[g]
-	into.count++
+	if into.count++; into.count == 1 {
+		x.filled++
+	}
 	into.push(s)
 	if len(into.heap) > 2*int(into.count)+64 { // sites that come back are there twice
 		slices.Sort(into.heap)
@@ -202,19 +254,69 @@ func (x *alikeSites) first(g int32) int32 {
 }
 
 // list is the first site of each group within a range, in no order that means
-// anything.
-func (x *alikeSites) list(b *Board, lo, hi int) []Candidate {
+// anything. Nodes that have a task of the gang g of several are like no other.
+func (x *alikeSites) list(b *Board, lo, hi int, g int32) []Candidate {
 	x.sync(b)
 	x.order = x.order[:0]
-	for g := range x.groups {
-		if x.groups[g].count == 0 {
-			continue
-		}
-		if s := x.first(int32(g)); int(s) >= lo && int(s) < hi {
-			x.order = append(x.order, Candidate{s, x.groups[g].count})
+	x.home = x.home[:0]
+	if x.gangs {
+		for _, t := range b.gangs[g].tasks {
+			if s := b.tasks[t].site; s >= 0 && !slices.Contains(x.home, b.sites[s].node) {
+				x.home = append(x.home, b.sites[s].node)
+			}
 		}
 	}
+	for _, n := range x.home {
+		from := len(x.order)
+		if b.atDevices() {
+			x.among(from, int(b.firstDevice[n]), int(b.firstDevice[n+1]), lo, hi)
+		}
+		x.among(from, b.host+int(n), b.host+int(n)+1, lo, hi)
+	}
+	for g := range x.groups {
+		k := &x.groups[g]
+		if k.count == k.home {
+			k.home = 0
+			continue
+		}
+		s := x.first(int32(g))
+		if k.home > 0 {
+			s = x.elsewhere(b, int32(g))
+		}
+		if int(s) >= lo && int(s) < hi {
+			x.order = append(x.order, Candidate{s, k.count - k.home})
+		}
+		k.home = 0
+	}
 	return x.order
+}
+
+// among adds to order the sites of one node, from one up to another: those of a
+// group once. What was listed of the node begins at from.
+func (x *alikeSites) among(from, s, end, lo, hi int) {
+	for ; s < end; s++ {
+		g := x.of[s]
+		x.groups[g].home++
+		if s < lo || s >= hi {
+			continue
+		}
+		if i := slices.IndexFunc(x.order[from:], func(c Candidate) bool { return x.of[c.Site] == g }); i >= 0 {
+			x.order[from+i].Alike++
+		} else {
+			x.order = append(x.order, Candidate{int32(s), 1})
+		}
+	}
+}
+
+// elsewhere is the first site of a group that is not on the nodes in home.
+func (x *alikeSites) elsewhere(b *Board, g int32) int32 {
+	best := int32(-1)
+	for _, s := range x.groups[g].heap {
+		if x.of[s] == g && (best < 0 || s < best) && !slices.Contains(x.home, b.sites[s].node) {
+			best = s
+		}
+	}
+	return best
 }
 
 // Groups lists the first of each kind of sites that a task can be put on, and
@@ -223,5 +325,5 @@ func (x *alikeSites) list(b *Board, lo, hi int) []Candidate {
 // of Candidates. The board must have an Index.
 func (b *Board) Groups(t int) []Candidate {
 	lo, hi := b.Range(t)
-	return b.index.list(b, lo, hi)
+	return b.index.list(b, lo, hi, -1)
 }

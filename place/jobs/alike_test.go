@@ -15,12 +15,14 @@ func TestPropertyIndex(t *testing.T) {
 		w := drawWorld(t)
 		plain, indexed := NewBoard(newSpeeds(w.scope, 5)), NewBoard(newSpeeds(w.scope, 5))
 		indexed.Index()
+		indexed.manyAlike = 0
 		for range 4 {
 			w.arrive(t)
 			plain.Reset(w.request())
 			indexed.Reset(w.request())
 			fresh := NewBoard(newSpeeds(w.scope, 5))
 			fresh.Index()
+			fresh.manyAlike = 0
 			fresh.Reset(w.request())
 			total := plain.Total()
 			for i := range plain.Pending() {

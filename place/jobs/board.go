@@ -58,11 +58,15 @@ type Board struct {
 	slotsFree int      // on devices
 	rules     *rules   // nil where the cluster has no constraints
 	index     *alikeSites
+	gangIndex *alikeSites // of gangs of several tasks, once one is asked about
+	manyAlike int         // manyAlike; 0 in tests, which look up all
 	log       []step
 	dirty     []int32 // gangs to value anew
 	delta     float64 // change of the sum of progress since it was set to 0
 	gained    float64 // the same since Reset
 	stamp     int32
+	settled   int        // how often gangs were valued: what is known holds as long
+	own       []ownValue // by co-location
 
 	// Scratch of candidates and of the queue.
 	seen      []seen // by config
@@ -156,7 +160,7 @@ type aloneKey struct{ workload, workers int32 }
 
 // NewBoard is a board for a policy that believes s.
 func NewBoard(s *Speeds) *Board {
-	return &Board{speeds: s, onlyNode: -1, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, scales: map[scaleKey]float64{}, kinds: map[string]int32{}}
+	return &Board{speeds: s, onlyNode: -1, manyAlike: manyAlike, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, scales: map[scaleKey]float64{}, kinds: map[string]int32{}}
 }
 
 // Speeds is what the board believes.

@@ -16,6 +16,14 @@ const lookBack = 16
 // sites and is good until the next call. why is the most common refusal where
 // the list is empty.
 func (b *Board) Candidates(t int) (list []Candidate, why Refusal) {
+	list, why = b.AnyOrder(t)
+	slices.SortFunc(list, func(x, y Candidate) int { return int(x.Site - y.Site) })
+	return list, why
+}
+
+// AnyOrder is Candidates in an order that means nothing, which is quicker: for
+// who breaks ties by the number of the site.
+func (b *Board) AnyOrder(t int) (list []Candidate, why Refusal) {
 	b.found = b.found[:0]
 	b.stamp++
 	var count [refusals]int32
@@ -35,15 +43,14 @@ func (b *Board) Candidates(t int) (list []Candidate, why Refusal) {
 		if hi == b.host && b.slotsFree == 0 {
 			return b.found, Full
 		}
-		if b.index != nil && b.rules == nil && b.onlyNode < 0 && len(b.gangs[b.tasks[t].gang].tasks) == 1 {
-			for _, c := range b.index.list(b, lo, hi) {
+		if x := b.indexOf(t); x != nil {
+			for _, c := range x.list(b, lo, hi, b.tasks[t].gang) {
 				r := b.fit(int32(t), c.Site)
 				if r == Fits {
 					b.found = append(b.found, c)
 				}
 				count[r] += c.Alike
 			}
-			slices.SortFunc(b.found, func(x, y Candidate) int { return int(x.Site - y.Site) })
 		} else {
 			for s := lo; s < hi; s++ {
 				count[b.consider(int32(t), int32(s))]++
@@ -71,7 +78,7 @@ func (b *Board) consider(t, s int32) Refusal {
 	for int(c) >= len(b.seen) {
 		b.seen = append(b.seen, make([]seen, len(b.speeds.configs)-len(b.seen))...)
 	}
-	if b.seen[c].stamp == b.stamp {
+	if b.seen[c].stamp == b.stamp && !b.shared(&b.sites[s]) {
 		// Where sites with the same tenants are not alike, they are mostly all
 		// different: a look at the last few is enough.
 		last := int(b.seen[c].at)
@@ -88,8 +95,8 @@ func (b *Board) consider(t, s int32) Refusal {
 	return Fits
 }
 
-// alike reports whether two sites with the same co-location are
-// interchangeable for the task.
+// alike reports whether two sites with the same co-location, of which s is not
+// shared, are interchangeable for the task.
 func (b *Board) alike(t, s, other int32) bool {
 	x, y := &b.sites[s], &b.sites[other]
 	n, m := &b.state[x.node], &b.state[y.node]
@@ -112,7 +119,7 @@ func (b *Board) alike(t, s, other int32) bool {
 			return false
 		}
 	}
-	return !b.shared(x) && !b.shared(y)
+	return !b.shared(y)
 }
 
 // shared reports whether a gang of several tasks, or one that was scaled, has

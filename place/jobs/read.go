@@ -75,6 +75,9 @@ func (b *Board) begin() {
 	if b.index != nil {
 		b.index.anew(b)
 	}
+	if b.gangIndex != nil {
+		b.gangIndex.anew(b)
+	}
 }
 
 // follow turns the board of one list of running tasks into that of the next.
@@ -188,6 +191,7 @@ func (b *Board) spoil(s int32) {
 
 // settle values the gangs that were marked.
 func (b *Board) settle() {
+	b.settled++
 	for _, g := range b.dirty {
 		k := &b.gangs[g]
 		if len(k.tasks) == 0 {

@@ -394,7 +394,7 @@ func (b *Board) asIf(t, s int32) float64 {
 	}
 	x.site = s
 	st.tenants = append(st.tenants, t)
-	sum := b.value(x.gang) - b.gangs[x.gang].progress
+	sum := b.ownAsIf(t) - b.gangs[x.gang].progress
 	b.stamp++
 	b.gangs[x.gang].stamp = b.stamp
 	for _, r := range st.tenants {
@@ -406,4 +406,41 @@ func (b *Board) asIf(t, s int32) float64 {
 	}
 	st.config, x.site, st.tenants = config, -1, st.tenants[:len(st.tenants)-1]
 	return sum
+}
+
+// ownValue is the progress of a gang with one more of its tasks in a co-location.
+type ownValue struct {
+	task     int32
+	settled  int // of the board
+	progress float64
+}
+
+// ownAsIf values the gang of a task that stands where it is looked at. On nodes
+// where none of the gang is, that depends on the co-location alone, and many
+// sites have the same.
+func (b *Board) ownAsIf(t int32) float64 {
+	x := &b.tasks[t]
+	k := &b.gangs[x.gang]
+	st := &b.sites[x.site]
+	if len(k.tasks) == 1 || !b.meets(x.site) || b.hostsAnother(st.node, t) {
+		return b.value(x.gang)
+	}
+	for int(st.config) >= len(b.own) {
+		b.own = append(b.own, ownValue{task: -1})
+	}
+	o := &b.own[st.config]
+	if o.task != t || o.settled != b.settled {
+		*o = ownValue{t, b.settled, b.value(x.gang)}
+	}
+	return o.progress
+}
+
+// hostsAnother reports whether another task of a task's gang is on the node.
+func (b *Board) hostsAnother(node, t int32) bool {
+	for _, o := range b.gangs[b.tasks[t].gang].tasks {
+		if s := b.tasks[o].site; o != t && s >= 0 && b.sites[s].node == node {
+			return true
+		}
+	}
+	return false
 }
