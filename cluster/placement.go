@@ -102,19 +102,29 @@ func (p *Placement) numberKinds(pending []Task, running []int, index map[string]
 	}
 	byKey := map[string]kind{}
 	members := make([]member, 0, len(pending)+len(running))
-	add := func(t Task, at *int) {
-		k := kind{workload: index[t.Workload], need: p.need(t), task: t}
+	plain := make([]string, len(p.workloads)) // keys of tasks that ask for what their workload does
+	add := func(t *Task, at *int) {
+		w := index[t.Workload]
+		asWorkload := t.Requests == nil && t.Devices == 0
+		if asWorkload && plain[w] != "" {
+			members = append(members, member{plain[w], at})
+			return
+		}
+		k := kind{workload: w, need: p.need(*t), task: *t}
 		key := fmt.Sprint(k.workload, k.need)
 		if _, ok := byKey[key]; !ok {
 			byKey[key] = k
 		}
+		if asWorkload {
+			plain[w] = key
+		}
 		members = append(members, member{key, at})
 	}
-	for i, t := range pending {
-		add(t, &p.pending[i])
+	for i := range pending {
+		add(&pending[i], &p.pending[i])
 	}
-	for i, r := range p.snap.spec.Running {
-		add(r.Task, &running[i])
+	for i := range p.snap.spec.Running {
+		add(&p.snap.spec.Running[i].Task, &running[i])
 	}
 	keys := slices.SortedFunc(maps.Keys(byKey), func(a, b string) int {
 		return cmp.Or(cmp.Compare(byKey[a].workload, byKey[b].workload), slices.Compare(byKey[a].need, byKey[b].need))

@@ -61,7 +61,8 @@ type Config struct {
 	// Watch, where not nil, is called with each stretch of time.
 	Watch func(Stretch)
 	// Decided, where not nil, is called with each decision once it is carried out.
-	// What happened to the cluster since the last call came through Watch.
+	// What happened to the cluster since the last call came through Watch. The
+	// View, as policies see it, stands during the call only.
 	Decided func(place.Request, place.Decision)
 	// Stop, where not nil, is asked now and then; true ends the run with an error.
 	// It is also the policy's Request.Stop.

@@ -69,6 +69,6 @@ func (r *run) outage(o outage) error {
 	if err != nil {
 		return err
 	}
-	r.view, r.chain = s, cluster.NewChain(s)
+	r.view, r.chain = s, cluster.NewBriefChain(s)
 	return nil
 }

@@ -25,6 +25,7 @@ type task struct {
 	moving bool          // it has no performance now
 	listed bool          // it stands in order
 	ended  bool          // likewise, but not for the next snapshot
+	pos    int32         // where it stands in order
 	mark   uint32        // the decision that named it last
 	goal   int32         // the node which that decision names
 }
@@ -76,8 +77,7 @@ type run struct {
 	view     *cluster.Snapshot
 	order    []*task // in the order of view.Running()
 	entering []*task
-	leaving  bool
-	gone     []int
+	gone     []int // positions in order of those that ended
 	added    []cluster.Running
 
 	decision uint32
@@ -137,7 +137,7 @@ func newRun(c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.view, r.chain = s, cluster.NewChain(s)
+	r.view, r.chain = s, cluster.NewBriefChain(s)
 	r.board = newBoard(s, c.Truth)
 	r.on = make([][]*task, len(r.nodes))
 	r.down = make([]bool, len(r.nodes))
@@ -358,7 +358,8 @@ func (r *run) lift(t *task) {
 	r.on[n] = on[:len(on)-1]
 	t.node = -1
 	if t.listed && !t.ended {
-		t.ended, r.leaving = true, true
+		t.ended = true
+		r.gone = append(r.gone, int(t.pos))
 		return
 	}
 	at := slices.Index(r.entering, t)
@@ -383,25 +384,21 @@ func (r *run) settled(t *task) {
 // settle makes the snapshot of now. A task that left and came back since the
 // last one stands at the end.
 func (r *run) settle() error {
-	if !r.leaving && len(r.entering) == 0 {
+	if len(r.gone) == 0 && len(r.entering) == 0 {
 		return nil
 	}
-	r.gone, r.added = r.gone[:0], r.added[:0]
-	if r.leaving {
-		stay := r.order[:0]
-		for i, t := range r.order {
-			if t.ended {
-				t.ended, t.listed = false, false
-				r.gone = append(r.gone, i)
-			} else {
-				stay = append(stay, t)
-			}
-		}
-		r.order = stay
-		r.leaving = false
+	slices.Sort(r.gone)
+	// The same exchange as the chain's: the last takes the place.
+	for i := len(r.gone) - 1; i >= 0; i-- {
+		at, last := r.gone[i], len(r.order)-1
+		r.order[at].listed, r.order[at].ended = false, false
+		r.order[at] = r.order[last]
+		r.order[at].pos = int32(at)
+		r.order = r.order[:last]
 	}
+	r.added = r.added[:0]
 	for _, t := range r.entering {
-		t.listed = true
+		t.listed, t.pos = true, int32(len(r.order)+len(r.added))
 		r.added = append(r.added, cluster.Running{
 			Task: t.Task, Node: r.nodes[t.node].Name, Movable: r.Migrate.On, Group: r.Arrivals[t.group].Name, Started: t.began,
 		})
@@ -409,7 +406,7 @@ func (r *run) settle() error {
 	r.order = append(r.order, r.entering...)
 	r.entering = r.entering[:0]
 	next, err := r.chain.Next(r.gone, r.added)
-	r.view = next
+	r.view, r.gone = next, r.gone[:0]
 	return err
 }
 
