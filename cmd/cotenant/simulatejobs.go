@@ -9,7 +9,7 @@ import (
 )
 
 func simulateCommand() *cobra.Command {
-	return group("simulate", "Replay jobs on a simulated cluster, policy against policy", simulateJobsCommand())
+	return group("simulate", "Run jobs or services on a simulated cluster, policy against policy", simulateJobsCommand(), simulateServicesCommand())
 }
 
 // simulateFlags are the flags of `simulate jobs`, as given.

@@ -47,8 +47,7 @@ type Result struct {
 // Sample is what runs at a moment.
 type Sample struct {
 	At time.Duration
-	// Counts is the number of running tasks by workload, in the order of
-	// Result.Workloads.
+	// Tasks is how many run of each workload.
 	Tasks map[string]int
 	// Sum is the performance of all of them.
 	Sum              float64
