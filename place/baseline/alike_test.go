@@ -22,8 +22,8 @@ type oneByOne struct {
 	t *rapid.T
 }
 
-func (o *oneByOne) choose(kind int) int {
-	got := o.ranked.choose(kind)
+func (o *oneByOne) Choose(kind int) int {
+	got := o.ranked.Choose(kind)
 	var candidates []int
 	for n := range o.req.View.Nodes() {
 		if o.Check(kind, n) == cluster.Fits {
@@ -87,7 +87,7 @@ func TestPropertyNodesAlikeAreAlike(t *testing.T) {
 		case "paragon":
 			r = newParagonRank(Paragon{Model: placetest.Model{Names: []string{"", "fast"}}, QoS: 0.9}, req, p)
 		}
-		newSequence(req, p, &oneByOne{newRanked(req, p, r, random), t}, false).place()
+		NewSequence(req, p, &oneByOne{newRanked(req, p, r, random), t}, false).Place()
 	})
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// board sorts the nodes of a trial into states, so that a search looks at each
+// Board sorts the nodes of a trial into states, so that a search looks at each
 // distinct situation once instead of at every node. Nodes share a state when
 // no policy could tell them apart: the same shape (class, room, labels that
 // rules read, running tasks) and the same tasks put. One node of a state then
 // answers for all in every question about values and constraints.
-type board struct {
+type Board struct {
 	trial *place.Trial
 	bare  *cluster.Placement // the running tasks alone: what fits on a node by itself
 	shape []int32            // by node
@@ -50,9 +50,9 @@ const (
 	fitsNot
 )
 
-func newBoard(t *place.Trial) *board {
+func NewBoard(t *place.Trial) *Board {
 	nodes := t.Snapshot().Nodes()
-	b := &board{
+	b := &Board{
 		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[uint64]int32{},
 		at: make([]int32, len(nodes)),
 	}
@@ -70,7 +70,7 @@ func newBoard(t *place.Trial) *board {
 
 // number is the state of a shape with the items and the config that results;
 // it keeps the items if the state is new.
-func (b *board) number(shape int32, items []item, c place.Config) int32 {
+func (b *Board) number(shape int32, items []item, c place.Config) int32 {
 	b.key = binary.LittleEndian.AppendUint32(b.key[:0], uint32(shape))
 	for _, it := range items {
 		b.key = binary.LittleEndian.AppendUint32(b.key, uint32(it.kind))
@@ -88,7 +88,7 @@ func (b *board) number(shape int32, items []item, c place.Config) int32 {
 }
 
 // more is the state with one more task of a kind, fitting or not.
-func (b *board) more(s, kind int32) int32 {
+func (b *Board) more(s, kind int32) int32 {
 	key := uint64(s)<<32 | uint64(kind)<<1
 	if to, ok := b.steps[key]; ok {
 		return to
@@ -106,7 +106,7 @@ func (b *board) more(s, kind int32) int32 {
 }
 
 // less is the state with one task of a kind less; it must hold one.
-func (b *board) less(s, kind int32) int32 {
+func (b *Board) less(s, kind int32) int32 {
 	key := uint64(s)<<32 | uint64(kind)<<1 | 1
 	if to, ok := b.steps[key]; ok {
 		return to
@@ -131,7 +131,7 @@ func (s *state) find(kind int32) (int, bool) {
 // fits reports whether a node of the state could run what the state says, were
 // all other nodes without the tasks that were put. Where the board is coupled,
 // that is needed but not enough.
-func (b *board) fits(s int32) bool {
+func (b *Board) fits(s int32) bool {
 	st := &b.states[s]
 	if st.fits == unasked {
 		st.fits = fitsAlone
@@ -155,7 +155,7 @@ func (b *board) fits(s int32) bool {
 }
 
 // become files a node under another state.
-func (b *board) become(node int, s int32) {
+func (b *Board) become(node int, s int32) {
 	n := int32(node)
 	if old := b.at[node]; old >= 0 {
 		i, _ := slices.BinarySearch(b.nodes[old], n)
@@ -177,25 +177,25 @@ func (b *board) become(node int, s int32) {
 	b.nodes[s] = slices.Insert(b.nodes[s], i, n)
 }
 
-func (b *board) put(kind, node int) {
+func (b *Board) Put(kind, node int) {
 	b.trial.Put(kind, node)
 	b.become(node, b.more(b.at[node], int32(kind)))
 }
 
-func (b *board) take(kind, node int) {
+func (b *Board) Take(kind, node int) {
 	b.trial.Take(kind, node)
 	b.become(node, b.less(b.at[node], int32(kind)))
 }
 
 // set makes a node's put tasks those of a state of its shape, unchecked.
-func (b *board) set(node int, s int32) {
+func (b *Board) set(node int, s int32) {
 	b.drop(node, s)
 	b.fill(node, s)
 	b.become(node, s)
 }
 
 // drop takes the tasks that the state s has no place for from the node.
-func (b *board) drop(node int, s int32) {
+func (b *Board) drop(node int, s int32) {
 	for _, it := range b.states[b.at[node]].items {
 		for range it.count - b.states[s].count(it.kind) {
 			b.trial.Take(int(it.kind), node)
@@ -204,7 +204,7 @@ func (b *board) drop(node int, s int32) {
 }
 
 // fill puts the tasks that the node lacks to be in state s, unchecked.
-func (b *board) fill(node int, s int32) {
+func (b *Board) fill(node int, s int32) {
 	for _, it := range b.states[s].items {
 		for range it.count - b.states[b.at[node]].count(it.kind) {
 			b.trial.Put(int(it.kind), node)
@@ -220,3 +220,25 @@ func (s *state) count(kind int32) int32 {
 	}
 	return 0
 }
+
+// Trial is what the board sorts.
+func (b *Board) Trial() *place.Trial { return b.trial }
+
+// States is the number of states met so far; they are numbered from 0.
+func (b *Board) States() int { return len(b.states) }
+
+// Live lists the states that have nodes, in no order that means anything. It
+// is shared: do not change it.
+func (b *Board) Live() []int32 { return b.live }
+
+// Nodes lists the nodes of a state, ascending. It is shared: do not change it.
+func (b *Board) Nodes(state int32) []int32 { return b.nodes[state] }
+
+// State is the state that a node is in.
+func (b *Board) State(node int) int32 { return b.at[node] }
+
+// Config is the co-location on the nodes of a state.
+func (b *Board) Config(state int32) place.Config { return b.states[state].config }
+
+// Coupled says that what fits on a node depends on other nodes, too.
+func (b *Board) Coupled() bool { return b.coupled }

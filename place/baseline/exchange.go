@@ -40,7 +40,7 @@ const memoLimit = 1 << 19
 // of the objective that adds up over nodes; for the worst performance, which
 // does not, see blend.
 type exchanges struct {
-	*board
+	*Board
 	blend  blend
 	tables [][]float64 // by state; see table
 	memo   [2]map[uint64]exchange
@@ -72,8 +72,8 @@ const sharp = 40
 // below any other, but finite, so that differences keep their meaning.
 const silence = -1e3
 
-func newExchanges(b *board) *exchanges {
-	x := &exchanges{board: b}
+func newExchanges(b *Board) *exchanges {
+	x := &exchanges{Board: b}
 	x.forget()
 	return x
 }

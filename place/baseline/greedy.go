@@ -29,14 +29,14 @@ type Greedy struct {
 
 // Place implements place.Policy.
 func (g Greedy) Place(req place.Request) (place.Decision, error) {
-	b := newBoard(place.NewTrial(req, g.Model, g.Pessimism))
-	s := newSequence(req, b.trial.Placement, &greedyChooser{board: b}, g.Explain)
-	s.place()
-	return s.decision(), nil
+	b := NewBoard(place.NewTrial(req, g.Model, g.Pessimism))
+	s := NewSequence(req, b.trial.Placement, &greedyChooser{Board: b}, g.Explain)
+	s.Place()
+	return s.Decision(), nil
 }
 
 type greedyChooser struct {
-	*board
+	*Board
 	after  []candidate
 	config []place.Config
 
@@ -62,7 +62,7 @@ func (c candidate) beats(d candidate) bool {
 	return c.node < d.node
 }
 
-func (g *greedyChooser) choose(kind int) int {
+func (g *greedyChooser) Choose(kind int) int {
 	g.after, g.config = g.after[:0], g.config[:0]
 	for _, s := range g.live {
 		// All nodes of a state take the task or none does.
@@ -127,7 +127,7 @@ func (g *greedyChooser) lowestWorst() (lowest, second float64) {
 	return lowest, second
 }
 
-func (g *greedyChooser) reason(_, node int) place.Reason {
+func (g *greedyChooser) Reason(_, node int) place.Reason {
 	nodes := g.trial.Snapshot().Nodes()
 	beside := g.trial.Colocation(node).Key()
 	if beside == "" {

@@ -23,9 +23,9 @@ func (r Random) Place(req place.Request) (place.Decision, error) {
 		return place.Decision{}, errors.New("policy random: the request has no source of randomness (Request.Rand)")
 	}
 	p := cluster.NewPlacement(req.View, req.Tasks())
-	s := newSequence(req, p, &drawer{newRanked(req, p, &randomRank{nodes: req.View.Nodes(), placement: p}, true)}, r.Explain)
-	s.place()
-	return s.decision(), nil
+	s := NewSequence(req, p, &drawer{newRanked(req, p, &randomRank{nodes: req.View.Nodes(), placement: p}, true)}, r.Explain)
+	s.Place()
+	return s.Decision(), nil
 }
 
 // drawer draws any node, until one takes the task: nodes that do have the same
@@ -33,7 +33,7 @@ func (r Random) Place(req place.Request) (place.Decision, error) {
 // are full does it count those that are not.
 type drawer struct{ *ranked }
 
-func (d *drawer) choose(kind int) int {
+func (d *drawer) Choose(kind int) int {
 	const draws = 32
 	if nodes := len(d.req.View.Nodes()); nodes > 0 {
 		for range draws {
@@ -42,7 +42,7 @@ func (d *drawer) choose(kind int) int {
 			}
 		}
 	}
-	return d.ranked.choose(kind)
+	return d.ranked.Choose(kind)
 }
 
 type randomRank struct {

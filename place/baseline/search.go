@@ -50,18 +50,25 @@ type GreedySearch struct {
 	// 1 kB each) and, with a slow model, time.
 	Evals, Kicks, Colocations int
 	Explain                   bool
+	// Start makes what places the tasks that the search then moves; nil is
+	// Greedy's way.
+	Start func(place.Request, *Board) Chooser
 }
 
 // Place implements place.Policy.
 func (g GreedySearch) Place(req place.Request) (place.Decision, error) {
-	b := newBoard(place.NewTrial(req, g.Model, g.Pessimism))
-	seq := newSequence(req, b.trial.Placement, &greedyChooser{board: b}, false)
-	seq.place()
+	b := NewBoard(place.NewTrial(req, g.Model, g.Pessimism))
+	var start Chooser = &greedyChooser{Board: b}
+	if g.Start != nil {
+		start = g.Start(req, b)
+	}
+	seq := NewSequence(req, b.trial.Placement, start, false)
+	seq.Place()
 	greedy := slices.Clone(seq.at)
 	s := &search{exchanges: newExchanges(b), evals: g.Evals, limit: g.Evals, colocations: g.Colocations, req: req}
 	s.improve(g.Kicks)
 	// What was held may fit now that others sit elsewhere, and then again.
-	for seq.place() {
+	for seq.Place() {
 		s.improve(0)
 	}
 	s.assign(seq.at)
@@ -69,7 +76,7 @@ func (g GreedySearch) Place(req place.Request) (place.Decision, error) {
 		s.explain(seq, greedy)
 	}
 	seq.explain = g.Explain
-	return seq.decision(), nil
+	return seq.Decision(), nil
 }
 
 // tiny is the least gain that counts; below it is rounding.
@@ -297,7 +304,7 @@ func (s *search) kick(movable []int, random *rand.Rand) float64 {
 		for _, it := range s.states[state].items {
 			for range it.count {
 				kinds = append(kinds, int(it.kind))
-				s.take(int(it.kind), n)
+				s.Take(int(it.kind), n)
 			}
 		}
 	}
@@ -305,7 +312,7 @@ func (s *search) kick(movable []int, random *rand.Rand) float64 {
 	random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, k := range kinds {
 		if n := s.deal(k, picked, random); n >= 0 {
-			s.put(k, n)
+			s.Put(k, n)
 		} else {
 			s.undo()
 			return 0
@@ -358,7 +365,7 @@ func (s *search) assign(at []int) {
 	}
 }
 
-func (s *search) explain(seq *sequence, greedy []int) {
+func (s *search) explain(seq *Sequence, greedy []int) {
 	nodes := s.trial.Snapshot().Nodes()
 	for i, n := range seq.at {
 		if n < 0 {

@@ -8,24 +8,24 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// chooser is what differs between policies that place one task after another
+// Chooser is what differs between policies that place one task after another
 // in arrival order and never look back.
-type chooser interface {
-	// choose picks a node that takes a task of the kind now, or -1.
-	choose(kind int) int
-	// put and take keep the chooser's books, the placement's among them.
-	put(kind, node int)
-	take(kind, node int)
-	// reason accounts for the last choose, before its put.
-	reason(kind, node int) place.Reason
+type Chooser interface {
+	// Choose picks a node that takes a task of the kind now, or -1.
+	Choose(kind int) int
+	// Put and Take keep the chooser's books, the placement's among them.
+	Put(kind, node int)
+	Take(kind, node int)
+	// Reason accounts for the last Choose, before its Put.
+	Reason(kind, node int) place.Reason
 }
 
-// sequence places the pending tasks one after another. Gangs that do not fit
+// Sequence places the pending tasks one after another. Gangs that do not fit
 // whole are taken back at once, so that later tasks may use the room.
-type sequence struct {
+type Sequence struct {
 	req       place.Request
 	placement *cluster.Placement
-	chooser   chooser
+	chooser   Chooser
 	explain   bool
 
 	at   []int // node by pending task; -1 while held
@@ -42,8 +42,8 @@ type sequence struct {
 // batch of fewer is done before anybody waits for it.
 const stopEvery = 256
 
-func newSequence(req place.Request, p *cluster.Placement, c chooser, explain bool) *sequence {
-	s := &sequence{req: req, placement: p, chooser: c, explain: explain, why: map[int]place.Reason{}, held: map[int]string{}}
+func NewSequence(req place.Request, p *cluster.Placement, c Chooser, explain bool) *Sequence {
+	s := &Sequence{req: req, placement: p, chooser: c, explain: explain, why: map[int]place.Reason{}, held: map[int]string{}}
 	for _, g := range req.Pending {
 		for range g.Tasks {
 			s.at = append(s.at, -1)
@@ -57,7 +57,7 @@ func newSequence(req place.Request, p *cluster.Placement, c chooser, explain boo
 // place tries every task that is held, in order, until a pass places none: a
 // task that would have skewed its spread may fit once others are placed. It
 // reports whether it placed any. Where the request's time is up, it ends.
-func (s *sequence) place() bool {
+func (s *Sequence) Place() bool {
 	moved := false
 	clear(s.full) // the caller may have moved tasks since
 	for placed := true; placed && !s.stopped; {
@@ -81,7 +81,7 @@ func (s *sequence) place() bool {
 	return moved
 }
 
-func (s *sequence) one(i int) bool {
+func (s *Sequence) one(i int) bool {
 	k := s.placement.Kind(i)
 	if i >= s.tried {
 		s.stopped = s.stopped || i%stopEvery == stopEvery-1 && s.req.Stopped()
@@ -93,7 +93,7 @@ func (s *sequence) one(i int) bool {
 	if s.full[k] {
 		return false
 	}
-	n := s.chooser.choose(k)
+	n := s.chooser.Choose(k)
 	if n < 0 {
 		s.full[k] = true
 		return false
@@ -102,14 +102,14 @@ func (s *sequence) one(i int) bool {
 		clear(s.full)
 	}
 	if s.explain {
-		s.why[i] = s.chooser.reason(k, n)
+		s.why[i] = s.chooser.Reason(k, n)
 	}
-	s.chooser.put(k, n)
+	s.chooser.Put(k, n)
 	s.at[i] = n
 	return true
 }
 
-func (s *sequence) gang(g cluster.Group, first int) bool {
+func (s *Sequence) gang(g cluster.Group, first int) bool {
 	if len(g.Tasks) == 0 || s.at[first] >= 0 {
 		return false
 	}
@@ -120,7 +120,7 @@ func (s *sequence) gang(g cluster.Group, first int) bool {
 		s.held[first] = fmt.Sprintf("%d of %d tasks of gang %s fit and gangs are placed whole; for the next: %s",
 			i, len(g.Tasks), g.Name, place.WhyNot(s.placement, s.placement.Kind(first+i)))
 		for j := first + i - 1; j >= first; j-- {
-			s.chooser.take(s.placement.Kind(j), s.at[j])
+			s.chooser.Take(s.placement.Kind(j), s.at[j])
 			s.at[j] = -1
 			delete(s.why, j)
 		}
@@ -131,7 +131,7 @@ func (s *sequence) gang(g cluster.Group, first int) bool {
 }
 
 // decision is what was placed, with the reasons if they were asked for.
-func (s *sequence) decision() place.Decision {
+func (s *Sequence) Decision() place.Decision {
 	d := place.DecisionOf(s.req, s.placement, s.at)
 	gang := map[cluster.TaskID]string{}
 	first := 0
@@ -199,7 +199,7 @@ func newRanked(req place.Request, p *cluster.Placement, r ranker, randomTies boo
 	return &ranked{Placement: p, ranker: r, req: req, randomTies: randomTies && req.Rand != nil, alike: newAlike(req, p)}
 }
 
-func (r *ranked) choose(kind int) int {
+func (r *ranked) Choose(kind int) int {
 	r.candidates = r.candidates[:0]
 	fit := 0
 	for _, s := range r.alike.live {
@@ -250,23 +250,23 @@ func (r *ranked) draw(best float64) int {
 	panic("baseline: drew a node past the last")
 }
 
-func (r *ranked) put(kind, node int) {
-	r.Put(kind, node)
+func (r *ranked) Put(kind, node int) {
+	r.Placement.Put(kind, node)
 	r.counted(kind, node, 1)
 	r.alike.moved(kind, node, 1)
 }
 
-func (r *ranked) take(kind, node int) {
-	r.Take(kind, node)
+func (r *ranked) Take(kind, node int) {
+	r.Placement.Take(kind, node)
 	r.counted(kind, node, -1)
 	r.alike.moved(kind, node, -1)
 }
 
-func (r *ranked) reason(kind, node int) place.Reason { return r.ranker.reason(kind, node) }
+func (r *ranked) Reason(kind, node int) place.Reason { return r.ranker.reason(kind, node) }
 
 // place runs the whole request through a ranker.
 func (r *ranked) place(explain bool) place.Decision {
-	s := newSequence(r.req, r.Placement, r, explain)
-	s.place()
-	return s.decision()
+	s := NewSequence(r.req, r.Placement, r, explain)
+	s.Place()
+	return s.Decision()
 }

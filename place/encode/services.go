@@ -1,0 +1,324 @@
+package encode
+
+import (
+	"math"
+
+	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/place"
+)
+
+// ServicesVersion numbers the features below.
+const ServicesVersion = 1
+
+// The features of a node as the place of a task. Values are in units of what a
+// task alone adds to the objective.
+const (
+	ServiceLead   = iota // gain there less the best gain that a task of its workload has now: what greedy goes by
+	ServiceGain          // what the objective gains
+	ServiceLoss          // gain less that on an empty node of the class
+	ServiceFill          // share of the room in use
+	ServiceEmpty         // 1 where nothing runs
+	ServiceBefore        // what the demand to come would gain there, in the mean
+	ServiceAfter         // and with the task
+	ServiceBest          // by how much the node beats all others for some workload to come
+	ServiceOpened        // and with the task
+	ServiceMean          // mean over the demand to come of how much it beats all others
+	ServiceAdded         // and with the task
+	ServiceRival         // comparative advantage of the workload to come that has most, less the task's
+	ServiceAlike         // log of the nodes just like it
+	ServicePace          // mean value of the tasks on it
+	ServicePath          // what the node can still become against prices of today's best gains: change
+	ServicePathMean      // the same against today's mean gains
+	ServicePathFree      // the same at no price, the next few tasks
+	ServiceNext          // level of ServicePath with the task
+	ServiceNextMean      // level of ServicePathMean with the task
+	ServiceLeft          // tasks that still fit with the task, for each one to come
+	ServiceFeatures
+)
+
+// The features of a decision.
+const (
+	ServiceDemand   = iota // log of the tasks to come for each node
+	ServiceRoom            // share of free room
+	ServicePressure        // tasks to come / free room
+	ServiceShare           // share of the task's workload in them
+	ServiceAlone           // gain of the workload on an empty node
+	ServiceBestNow         // best gain now
+	ServiceMeanNow         // mean gain over open nodes now
+	ServiceAllBest         // mean over the demand to come of the best gains
+	ServiceAllMean         // and of the mean gains
+	ServiceMixed           // entropy of the demand to come, as a share of the most it can be
+	ServiceValue           // mean value of the running tasks
+	ServiceChurn           // share of the demand to come that is expected, not pending
+	ServiceSpread          // standard deviation of the gains of open nodes
+	ServiceContexts
+)
+
+// pathSteps is how far the features look ahead on a node.
+const pathSteps = 4
+
+// State tells of the nodes in one state: what runs on them and how much room
+// they have.
+type State struct {
+	Config place.Config
+	Nodes  int     // that are in it
+	Room   int     // tasks that still fit
+	Fill   float64 // share of the room in use
+}
+
+// Services encodes decisions about single tasks of services. It is not safe
+// for concurrent use.
+type Services struct {
+	values *place.Values
+
+	share      []float64 // of the demand to come, by workload number
+	best, mean []float64 // gains now, by workload number
+	deviation  []float64
+	alone      []float64
+	unit       float64
+	context    [ServiceContexts]float32
+	paths      map[pathKey]path
+	coming     float64 // tasks to come for each node
+	gains      []float64
+}
+
+type pathKey struct {
+	c    place.Config
+	room int32
+}
+
+// path is what a node can still become.
+type path struct{ best, mean, free float64 }
+
+// NewServices encodes over the co-locations of v.
+func NewServices(v *place.Values) *Services {
+	n := len(v.Workloads())
+	make1 := func() []float64 { return make([]float64, n) }
+	return &Services{values: v, share: make1(), best: make1(), mean: make1(), deviation: make1(), alone: make1(), gains: make1(), paths: map[pathKey]path{}}
+}
+
+// Begin looks at the cluster as it is. demand is the number of tasks to come
+// by workload number, of which expected are not pending yet; open are the
+// states of nodes that take some task; nodes and running count all nodes and
+// all tasks on them, value is the sum of what these are worth.
+func (e *Services) Begin(demand []float64, expected float64, open []State, nodes, running int, value float64) {
+	clear(e.paths)
+	total := 0.0
+	for _, d := range demand {
+		total += d
+	}
+	empty := e.values.Empty("")
+	if len(open) > 0 {
+		empty = e.values.Empty(e.values.Class(open[0].Config))
+	}
+	e.unit = 0
+	entropy := 0.0
+	kinds := 0
+	for w, d := range demand {
+		e.share[w] = 0
+		if total > 0 {
+			e.share[w] = d / total
+		}
+		if d > 0 {
+			kinds++
+			entropy -= e.share[w] * math.Log(e.share[w])
+		}
+		e.alone[w] = e.rise(empty, w)
+		e.unit += math.Abs(e.alone[w]) / float64(len(demand))
+	}
+	if !(e.unit > 0) {
+		e.unit = 1
+	}
+	room, slots := 0.0, 0.0
+	count := 0.0
+	for i := range e.best {
+		e.alone[i] /= e.unit
+		e.best[i], e.mean[i], e.deviation[i] = math.Inf(-1), 0, 0
+	}
+	for _, o := range open {
+		n := float64(o.Nodes)
+		room += n * float64(o.Room)
+		count += n
+		if o.Fill < 1 {
+			slots += n * float64(o.Room) / (1 - o.Fill)
+		}
+		for w := range e.best {
+			if e.share[w] == 0 {
+				continue
+			}
+			g := e.gain(o.Config, w)
+			e.best[w] = max(e.best[w], g)
+			e.mean[w] += n * g
+			e.deviation[w] += n * g * g
+		}
+	}
+	allBest, allMean := 0.0, 0.0
+	for w := range e.best {
+		if math.IsInf(e.best[w], -1) {
+			e.best[w] = e.alone[w]
+			e.mean[w] = e.alone[w]
+			e.deviation[w] = 0
+			continue
+		}
+		e.mean[w] /= count
+		e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
+		allBest += e.share[w] * e.best[w]
+		allMean += e.share[w] * e.mean[w]
+	}
+	e.coming = total / float64(max(1, nodes))
+	c := e.context[:]
+	clear(c)
+	c[ServiceDemand] = float32(math.Log1p(e.coming))
+	if slots > 0 {
+		c[ServiceRoom] = float32(min(1, room/slots))
+	}
+	if room > 0 {
+		c[ServicePressure] = float32(min(2, total/room))
+	}
+	c[ServiceAllBest], c[ServiceAllMean] = float32(allBest), float32(allMean)
+	if kinds > 1 {
+		c[ServiceMixed] = float32(entropy / math.Log(float64(kinds)))
+	}
+	if running > 0 {
+		c[ServiceValue] = float32(value / float64(running) / e.unit)
+	}
+	if total > 0 {
+		c[ServiceChurn] = float32(expected / total)
+	}
+}
+
+// rise is what the objective gains by one more task.
+func (e *Services) rise(c place.Config, w int) float64 {
+	after := e.values.Value(e.values.Next(c, w)).Sum
+	before := e.values.Value(c).Sum
+	switch {
+	case math.IsInf(after, -1):
+		return after
+	case math.IsInf(before, -1):
+		return 0
+	}
+	return after - before
+}
+
+// most bounds a gain, in units.
+const most = 4
+
+func (e *Services) gain(c place.Config, w int) float64 {
+	return max(-most, min(most, e.rise(c, w)/e.unit))
+}
+
+// Context is the features of a decision about a task of workload w. It is
+// shared, until the next call.
+func (e *Services) Context(w int) []float32 {
+	c := e.context[:]
+	c[ServiceShare] = float32(e.share[w])
+	c[ServiceAlone] = float32(e.alone[w])
+	c[ServiceBestNow] = float32(e.best[w])
+	c[ServiceMeanNow] = float32(e.mean[w])
+	c[ServiceSpread] = float32(e.deviation[w])
+	return c
+}
+
+// Encode writes the features of nodes in a state as the place of a task of
+// workload w into row.
+func (e *Services) Encode(row []float32, o State, w int) {
+	to := e.values.Next(o.Config, w)
+	gain := e.gain(o.Config, w)
+	counts := e.values.Counts(o.Config)
+	tasks := 0
+	for _, n := range counts {
+		tasks += int(n)
+	}
+	set := func(i int, v float64) { row[i] = float32(max(-2*most, min(2*most, v))) }
+	set(ServiceLead, gain-e.best[w])
+	set(ServiceGain, gain)
+	set(ServiceLoss, gain-e.alone[w])
+	set(ServiceFill, o.Fill)
+	set(ServiceEmpty, 0)
+	if tasks == 0 {
+		row[ServiceEmpty] = 1
+	}
+	before, best, mean, rival := 0.0, -most*1.0, 0.0, -most*1.0
+	after, opened, added := 0.0, -most*1.0, 0.0
+	for u, p := range e.share {
+		if p == 0 {
+			continue
+		}
+		g := e.gain(o.Config, u)
+		before += p * g
+		best = max(best, g-e.best[u])
+		mean += p * max(0, g-e.mean[u])
+		if u != w {
+			rival = max(rival, g-e.mean[u])
+		}
+		if o.Room > 1 {
+			g = e.gain(to, u)
+			after += p * g
+			opened = max(opened, g-e.best[u])
+			added += p * max(0, g-e.best[u])
+		}
+	}
+	set(ServiceBefore, before)
+	set(ServiceAfter, after)
+	set(ServiceBest, best)
+	set(ServiceOpened, opened)
+	set(ServiceMean, mean)
+	set(ServiceAdded, added)
+	set(ServiceRival, rival-(gain-e.mean[w]))
+	set(ServiceAlike, math.Log1p(float64(o.Nodes))/4)
+	set(ServicePace, 0)
+	if tasks > 0 {
+		set(ServicePace, e.values.Value(o.Config).Sum/e.unit/float64(tasks))
+	}
+	from, then := e.path(o.Config, o.Room), e.path(to, o.Room-1)
+	set(ServicePath, then.best-from.best+gain-e.best[w])
+	set(ServicePathMean, then.mean-from.mean+gain-e.mean[w])
+	set(ServicePathFree, then.free-from.free+gain)
+	set(ServiceNext, then.best)
+	set(ServiceNextMean, then.mean)
+	set(ServiceLeft, float64(o.Room-1)/(1+e.coming)/2)
+}
+
+// path looks ahead on a node, a task at a time: of the demand to come, the one
+// that gains most over its price joins next.
+func (e *Services) path(c place.Config, room int) path {
+	steps := max(0, min(pathSteps, room))
+	key := pathKey{c, int32(steps)}
+	if p, ok := e.paths[key]; ok {
+		return p
+	}
+	p := path{best: e.follow(c, steps, e.best), mean: e.follow(c, steps, e.mean), free: e.follow(c, min(2, steps), nil)}
+	e.paths[key] = p
+	return p
+}
+
+func (e *Services) follow(c place.Config, steps int, price []float64) float64 {
+	sum, top := 0.0, 0.0
+	for range steps {
+		at, most := -1, math.Inf(-1)
+		for u, p := range e.share {
+			if p == 0 {
+				continue
+			}
+			g := e.gain(c, u)
+			if price != nil {
+				g -= price[u]
+			}
+			if g > most {
+				at, most = u, g
+			}
+		}
+		if at < 0 {
+			break
+		}
+		sum += most
+		top = max(top, sum)
+		c = e.values.Next(c, at)
+	}
+	return top
+}
+
+// Matrix is a matrix of n rows of features in memory that the caller reuses.
+func (e *Services) Matrix(data []float32, n int) num.Matrix {
+	return num.Matrix{Rows: n, Cols: ServiceFeatures, Data: data[:n*ServiceFeatures]}
+}

@@ -1,0 +1,246 @@
+package metis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/baseline"
+	"github.com/cotenant/cotenant/place/encode"
+)
+
+// chooser goes down the hierarchy for one task after another.
+type chooser struct {
+	*baseline.Board
+	p     *Policy
+	trial *place.Trial
+	enc   *encode.Services
+	looks looks
+	tree  tree
+
+	demand   []float64 // tasks to come, by workload number
+	expected float64   // how many of them are not pending
+	value    float64   // of all nodes
+	tasks    int       // on them
+	every    int
+	since    int // tasks put since the last look
+	turn     int // the part whose turn it is, with Even
+
+	pass, partPass num.Pass
+	data           []float32
+	scores         []float32
+	list           []int32
+
+	chosen, second int // nodes; second is -1 where there was no other choice
+}
+
+func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
+	t := b.Trial()
+	c := &chooser{Board: b, p: p, trial: t, enc: encode.NewServices(t.Values)}
+	workloads := t.Workloads()
+	c.demand = make([]float64, len(workloads))
+	for i := range t.Tasks() {
+		c.demand[t.Workload(t.Kind(i))]++
+	}
+	for w, name := range workloads {
+		c.demand[w] += req.Expected[name]
+		c.expected += req.Expected[name]
+	}
+	nodes := req.View.Nodes()
+	for n := range nodes {
+		c.value += c.worth(n)
+		for _, k := range t.Counts(n) {
+			c.tasks += k
+		}
+	}
+	c.every = max(1, int(p.o.Refresh*float64(len(nodes))))
+	c.since = c.every
+	c.looks = newLooks(c)
+	if p.o.Divide != Flat && !b.Coupled() {
+		c.tree = newTree(c, p.o.Parts)
+	}
+	return c
+}
+
+// worth is the value of a node; one about which the model is silent counts
+// for nothing.
+func (c *chooser) worth(node int) float64 {
+	if v := c.trial.Values.Value(c.trial.Config(node)).Sum; !math.IsInf(v, -1) {
+		return v
+	}
+	return 0
+}
+
+// Choose implements baseline.Chooser.
+func (c *chooser) Choose(kind int) int {
+	if c.since >= c.every {
+		c.looks.renew()
+		c.since = 0
+	}
+	c.chosen, c.second = -1, -1
+	switch {
+	case c.tree.parts == nil:
+		c.flat(kind)
+	case c.p.o.Divide == Even:
+		c.even(kind)
+	case c.p.o.Picker != nil:
+		c.descend(kind)
+	default:
+		c.chosen = int(c.tree.champion(0, kind).node)
+	}
+	return c.chosen
+}
+
+// flat chooses among the states that take the task.
+func (c *chooser) flat(kind int) {
+	w := c.trial.Workload(kind)
+	c.list = c.list[:0]
+	for _, s := range c.Live() {
+		if c.trial.Check(kind, int(c.Nodes(s)[0])) == cluster.Fits {
+			c.list = append(c.list, s)
+		}
+	}
+	if len(c.list) == 0 {
+		return
+	}
+	score := func(s int32) float32 { return c.looks.score(int(c.Nodes(s)[0]), w) }
+	if c.p.o.Picker == nil {
+		best, second := int32(-1), int32(-1)
+		for _, s := range c.list {
+			switch {
+			case best < 0 || c.better(score(s), int(c.Nodes(s)[0]), score(best), int(c.Nodes(best)[0])):
+				best, second = s, best
+			case second < 0 || score(s) > score(second):
+				second = s
+			}
+		}
+		c.chosen = int(c.Nodes(best)[0])
+		if second >= 0 {
+			c.second = int(c.Nodes(second)[0])
+		}
+		return
+	}
+	c.list = shortlist(c.list, c.p.o.Shortlist, score)
+	nodes := c.list
+	for i, s := range nodes {
+		nodes[i] = c.Nodes(s)[0]
+	}
+	c.chosen = c.pick(nodes, w)
+}
+
+func (*chooser) better(a float32, node int, b float32, other int) bool {
+	return a > b || a == b && node < other
+}
+
+// shortlist keeps the n states of the highest scores, best first.
+func shortlist(states []int32, n int, score func(int32) float32) []int32 {
+	kept := 0
+	for _, s := range states {
+		at := min(kept, n)
+		for at > 0 && (score(s) > score(states[at-1]) || score(s) == score(states[at-1]) && s < states[at-1]) {
+			if at < n {
+				states[at] = states[at-1]
+			}
+			at--
+		}
+		if at < n {
+			states[at] = s
+			kept = min(kept+1, n)
+		}
+	}
+	return states[:kept]
+}
+
+// pick lets the Picker choose a node.
+func (c *chooser) pick(nodes []int32, w int) int {
+	c.scores = c.scores[:0]
+	for _, n := range nodes {
+		c.scores = append(c.scores, c.looks.score(int(n), w))
+	}
+	m := c.rows(len(nodes), encode.ServiceFeatures)
+	for i, n := range nodes {
+		copy(m.Row(i), c.looks.of(int(n)).row(w))
+	}
+	return int(nodes[c.p.o.Picker.Node(m, c.enc.Context(w), c.scores)])
+}
+
+func (c *chooser) rows(n, features int) num.Matrix {
+	if len(c.data) < n*features {
+		c.data = make([]float32, 2*n*features)
+	}
+	return num.Matrix{Rows: n, Cols: features, Data: c.data[:n*features]}
+}
+
+// Put implements baseline.Chooser.
+func (c *chooser) Put(kind, node int) {
+	before := c.worth(node)
+	c.leave(node)
+	c.Board.Put(kind, node)
+	c.enter(node)
+	gain := c.worth(node) - before
+	c.value += gain
+	c.tasks++
+	c.since++
+	c.demand[c.trial.Workload(kind)]--
+	if c.p.o.Picker != nil {
+		c.p.o.Picker.Placed(gain * float64(len(c.trial.Tasks())))
+	}
+}
+
+// Take implements baseline.Chooser.
+func (c *chooser) Take(kind, node int) {
+	c.value -= c.worth(node)
+	c.leave(node)
+	c.Board.Take(kind, node)
+	c.enter(node)
+	c.value += c.worth(node)
+	c.tasks--
+	c.since++
+	c.demand[c.trial.Workload(kind)]++
+}
+
+func (c *chooser) leave(node int) {
+	c.looks.leave(node)
+	c.tree.count(node, -1)
+}
+
+func (c *chooser) enter(node int) {
+	c.looks.enter(node)
+	c.tree.count(node, 1)
+}
+
+// Reason implements baseline.Chooser.
+func (c *chooser) Reason(kind, node int) place.Reason {
+	w := c.trial.Workload(kind)
+	nodes := c.trial.Snapshot().Nodes()
+	beside := c.trial.Colocation(node).Key()
+	if beside == "" {
+		beside = "nothing"
+	}
+	gain := c.trial.Gain(kind, node)
+	l := c.looks.of(node)
+	r := place.Reason{
+		Words: fmt.Sprintf("%s beside %s adds %+.4g to %s now", nodes[node].Name, beside, gain, c.trial.Values.Objective()),
+		Scores: map[string]float64{
+			"gain": finite(gain), "score": float64(l.scores[w]), "demand_after": float64(l.row(w)[encode.ServiceAfter]),
+		},
+	}
+	lead := l.row(w)[encode.ServiceLead]
+	switch {
+	case math.IsInf(gain, -1):
+		r.Words = fmt.Sprintf("%s beside %s: the model is silent about it", nodes[node].Name, beside)
+	case lead >= -1e-6:
+		r.Words += ", more than anywhere else"
+	default:
+		r.Words += fmt.Sprintf(", %.3g of a task's performance less than elsewhere, which is kept for what comes", -lead)
+	}
+	if c.second >= 0 {
+		r.Scores["next_score"] = float64(c.looks.of(c.second).scores[w])
+	}
+	return r
+}
+
+// finite keeps infinities, which JSON cannot hold, out of the scores.
+func finite(x float64) float64 { return max(-math.MaxFloat64, min(math.MaxFloat64, x)) }

@@ -1,0 +1,143 @@
+package metis
+
+import (
+	"math"
+
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/encode"
+)
+
+// look is what nodes that run the same and have the same room look like to
+// the networks, by workload number of the task to place.
+type look struct {
+	encode.State
+	slots    float64 // tasks that an empty node takes
+	features []float32
+	scores   []float32
+	known    []bool // of this epoch
+}
+
+func (l *look) row(w int) []float32 {
+	return l.features[w*encode.ServiceFeatures : (w+1)*encode.ServiceFeatures]
+}
+
+type lookKey struct {
+	config place.Config
+	room   int32
+	fill   float32
+}
+
+// looks are all that occur.
+type looks struct {
+	c     *chooser
+	index map[lookKey]int32
+	all   []*look
+	at    []int32 // by node
+	need  []float64
+	asked []bool // by workload number: since renew
+	dirty []int32
+}
+
+func newLooks(c *chooser) looks {
+	l := looks{c: c, index: map[lookKey]int32{}, asked: make([]bool, len(c.demand))}
+	t := c.trial
+	// How much room a node has is counted in tasks as they are in the mean.
+	l.need = make([]float64, len(t.Dimensions()))
+	for i := range t.Tasks() {
+		for d, n := range t.Need(t.Kind(i)) {
+			l.need[d] += float64(n) / float64(len(t.Tasks()))
+		}
+	}
+	nodes := t.Snapshot().Nodes()
+	l.at = make([]int32, len(nodes))
+	for n := range nodes {
+		l.enter(n)
+	}
+	return l
+}
+
+func (l *looks) of(node int) *look { return l.all[l.at[node]] }
+
+// room is how many tasks fit on a node, now and when it is empty.
+func (l *looks) room(node int) (free, total float64) {
+	t := l.c.trial
+	n := &t.Snapshot().Nodes()[node]
+	free, total = math.Inf(1), math.Inf(1)
+	if n.Slots > 0 {
+		s, _ := t.FreeSlots(node)
+		free, total = float64(s), float64(n.Slots)
+	}
+	for d, have := range t.Free(node) {
+		if l.need[d] > 0 {
+			free = min(free, math.Floor(float64(have)/l.need[d]+1e-9))
+			total = min(total, float64(t.Capacity(node, d))/l.need[d])
+		}
+	}
+	if n.Unschedulable {
+		free = 0
+	}
+	const plenty = 64 // where nothing limits a node
+	return max(0, min(free, plenty)), max(1, min(total, plenty))
+}
+
+func (l *looks) enter(node int) {
+	free, total := l.room(node)
+	k := lookKey{l.c.trial.Config(node), int32(free), float32(max(0, 1-free/total))}
+	i, ok := l.index[k]
+	if !ok {
+		i = int32(len(l.all))
+		l.index[k] = i
+		n := len(l.c.demand)
+		l.all = append(l.all, &look{
+			State: encode.State{Config: k.config, Room: int(free), Fill: float64(k.fill)}, slots: total,
+			features: make([]float32, n*encode.ServiceFeatures), scores: make([]float32, n), known: make([]bool, n),
+		})
+	}
+	l.at[node] = i
+	l.all[i].Nodes++
+}
+
+func (l *looks) leave(node int) { l.all[l.at[node]].Nodes-- }
+
+// renew looks at the whole cluster: what scores were known are so no more.
+func (l *looks) renew() {
+	open := make([]encode.State, 0, len(l.all))
+	for _, k := range l.all {
+		clear(k.known)
+		if k.Nodes > 0 && k.Room > 0 {
+			open = append(open, k.State)
+		}
+	}
+	clear(l.asked)
+	l.c.enc.Begin(l.c.demand, l.c.expected, open, len(l.at), l.c.tasks, l.c.value)
+	l.c.tree.forget()
+}
+
+// score is that of a node as the place of a task of a workload. The first
+// question after renew answers for all nodes at once, which is cheaper.
+func (l *looks) score(node, w int) float32 {
+	k := l.of(node)
+	if k.known[w] {
+		return k.scores[w]
+	}
+	l.dirty = append(l.dirty[:0], l.at[node])
+	if !l.asked[w] {
+		l.asked[w] = true
+		for i, o := range l.all {
+			if o.Nodes > 0 && o != k {
+				l.dirty = append(l.dirty, int32(i))
+			}
+		}
+	}
+	m := l.c.rows(len(l.dirty), encode.ServiceFeatures)
+	for i, d := range l.dirty {
+		row := l.all[d].row(w)
+		l.c.enc.Encode(row, l.all[d].State, w)
+		copy(m.Row(i), row)
+		l.all[d].known[w] = true
+	}
+	for i, s := range l.c.pass.Score(l.c.p.nets.Node, m, l.c.enc.Context(w)) {
+		l.all[l.dirty[i]].scores[w] = s
+	}
+	return k.scores[w]
+}

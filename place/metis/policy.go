@@ -1,0 +1,110 @@
+package metis
+
+import (
+	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/baseline"
+	"github.com/cotenant/cotenant/place/encode"
+)
+
+// Nets are the sub-policies: one for each kind of level of the hierarchy, the
+// same in every part of the cluster.
+type Nets struct {
+	// Node chooses a node among those of a smallest part.
+	Node *num.Scorer
+	// Part chooses a part among those of a larger one.
+	Part *num.Scorer
+}
+
+// Shapes are those of networks that read the features of now. Untrained, the
+// first follows the greedy rule, the second its nodes' scores, both as
+// firmly as prior says.
+func Shapes(prior float32) (node, part num.ScorerShape) {
+	node = num.ScorerShape{
+		Features: encode.ServiceFeatures, Context: encode.ServiceContexts,
+		Hidden: []int{64, 64}, Prior: 1 + encode.ServiceLead, PriorScale: prior,
+	}
+	part = num.ScorerShape{
+		Features: encode.PartFeatures, Context: encode.ServiceContexts,
+		Hidden: []int{32}, Prior: 1 + encode.PartLead, PriorScale: 1,
+	}
+	return node, part
+}
+
+// Divide says how tasks come to nodes.
+type Divide string
+
+// The ways: the first is Metis, the others are what its authors compare it to.
+const (
+	// Hierarchy goes down from the cluster to a node, part by part, each choice
+	// made by the sub-policy of its level.
+	Hierarchy Divide = ""
+	// Flat chooses among all nodes at once: reinforcement learning without a
+	// hierarchy ("vanilla RL").
+	Flat Divide = "flat"
+	// Even deals the tasks out to the parts in turn, whatever they are, and
+	// chooses a node there: divide and conquer without sub-schedulers.
+	Even Divide = "even"
+)
+
+// Picker takes the decisions in training. Candidates are rows of features.
+type Picker interface {
+	// Node chooses among nodes; scores are the network's.
+	Node(candidates num.Matrix, context, scores []float32) int
+	Part(candidates num.Matrix, context, scores []float32) int
+	// Placed tells what the objective gained, times the number of tasks.
+	Placed(gain float64)
+}
+
+// Options of a Policy. The zero value is what one wants.
+type Options struct {
+	Divide Divide
+	// Parts is into how many parts each is split; 0 means 9.
+	Parts int
+	// Pessimism k plans on Value - k*Std where the model predicts.
+	Pessimism float64
+	// Refresh is how many tasks, as a share of the nodes, are placed between two
+	// looks at the whole cluster; 0 means 0.05. A look costs a pass over the
+	// different situations of nodes.
+	Refresh float64
+	Explain bool
+	// Picker, where not nil, decides instead of the networks. With Flat it is
+	// shown the Shortlist nodes of the highest scores (0 means 12).
+	Picker    Picker
+	Shortlist int
+}
+
+// Policy places tasks one after another by its networks, in one pass.
+type Policy struct {
+	nets  Nets
+	model interference.Model
+	o     Options
+}
+
+// New makes a policy. Part may be missing where Divide does without it.
+func New(nets Nets, m interference.Model, o Options) *Policy {
+	if o.Parts < 2 {
+		o.Parts = 9
+	}
+	if o.Refresh == 0 {
+		o.Refresh = 0.05
+	}
+	if o.Shortlist == 0 {
+		o.Shortlist = 12
+	}
+	return &Policy{nets, m, o}
+}
+
+// Place implements place.Policy.
+func (p *Policy) Place(req place.Request) (place.Decision, error) {
+	board := baseline.NewBoard(place.NewTrial(req, p.model, p.o.Pessimism))
+	s := baseline.NewSequence(req, board.Trial().Placement, p.Chooser(req, board), p.o.Explain)
+	s.Place()
+	return s.Decision(), nil
+}
+
+// Chooser is the policy as the start of a search, or of a Sequence.
+func (p *Policy) Chooser(req place.Request, b *baseline.Board) baseline.Chooser {
+	return newChooser(p, req, b)
+}
