@@ -23,7 +23,7 @@ func (b *Balancer) Adopt(s Shares) error {
 	}
 	if b.generation != before {
 		for _, w := range b.workers {
-			b.known[w.Name].iteration = -1
+			b.known[w.Name].Iteration = -1
 		}
 	}
 	return nil

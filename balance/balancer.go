@@ -24,8 +24,11 @@ type Balancer struct {
 	// same iteration again gives the same vector.
 	decided []Shares
 	// fresh says that something was observed since the last decision.
-	fresh     bool
-	allocator allocator
+	fresh      bool
+	allocator  allocator
+	forecaster *forecaster
+	// untrained says that rows came which the predictors have not learned from.
+	untrained bool
 }
 
 // allocator decides sizes from what is known of the workers. Current is nil at
@@ -62,13 +65,18 @@ func New(workers []Worker, o Options) (*Balancer, error) {
 	b := &Balancer{options: o, known: map[string]*memory{}}
 	b.options.Last = nil
 	switch o.Allocator {
-	case CPU:
-		b.allocator = byCPU{}
+	case CPU, Federated:
+		b.allocator = bySpeed{upload: o.Allocator == Federated}
 	case GPU:
 		b.allocator = &byGPU{}
 	default:
 		return nil, fmt.Errorf("%w: allocator: %q is none of %s, %s, %s", ErrInvalid, short(o.Allocator), CPU, GPU, Federated)
 	}
+	f, ok := newForecaster(o.Predictor, o.Seed)
+	if !ok {
+		return nil, fmt.Errorf("%w: predictor: %q is none of %s, %s, %s, %s, %s, %s", ErrInvalid, short(o.Predictor), Auto, Last, EMA, ARIMA, RNN, NARX)
+	}
+	b.forecaster = f
 	if err := b.take(workers); err != nil {
 		return nil, err
 	}
@@ -105,6 +113,10 @@ func (b *Balancer) take(workers []Worker) error {
 			b.known[w.Name] = newMemory()
 		}
 	}
+	b.forecaster.all = b.forecaster.all[:0]
+	for _, w := range b.workers {
+		b.forecaster.all = append(b.forecaster.all, b.known[w.Name])
+	}
 	return nil
 }
 
@@ -119,7 +131,7 @@ func (b *Balancer) Change(workers []Worker) error {
 	b.sizes, b.decided, b.fresh = nil, nil, true
 	b.forget()
 	for _, w := range b.workers {
-		b.known[w.Name].iteration = -1
+		b.known[w.Name].Iteration = -1
 	}
 	return nil
 }
@@ -149,13 +161,28 @@ func (b *Balancer) Options() Options { return b.options }
 // of some. Reports that are refused, each with an error of its own in the
 // joined result, do not keep the others out.
 func (b *Balancer) Observe(reports []Report) error {
+	b.Learn()
 	var refused []error
 	for _, r := range reports {
 		if err := b.observe(r); err != nil {
 			refused = append(refused, err)
 		}
 	}
+	if b.untrained {
+		b.forecaster.forecast()
+	}
 	return errors.Join(refused...)
+}
+
+// Learn trains the predictors on what was observed. Observe does so first, if
+// it was not done since the last; calling it after Next, when the shares are
+// out, keeps training off the way from the last report to the shares. It
+// changes nothing about what is decided.
+func (b *Balancer) Learn() {
+	if b.untrained {
+		b.forecaster.learn()
+		b.untrained = false
+	}
 }
 
 func (b *Balancer) observe(r Report) error {
@@ -170,17 +197,22 @@ func (b *Balancer) observe(r Report) error {
 		return fmt.Errorf("report of %q, iteration %d: %w", short(r.Worker), r.Iteration, err)
 	}
 	m := b.known[r.Worker]
-	if r.Iteration <= m.iteration {
-		return fmt.Errorf("report of %q, iteration %d: %w, up to iteration %d", short(r.Worker), r.Iteration, ErrDuplicate, m.iteration)
+	if r.Iteration <= m.Iteration {
+		return fmt.Errorf("report of %q, iteration %d: %w, up to iteration %d", short(r.Worker), r.Iteration, ErrDuplicate, m.Iteration)
 	}
-	m.iteration = r.Iteration
-	m.take(r)
-	if g, ok := b.allocator.(*byGPU); ok && r.BatchSize > 0 && !r.OutOfMemory {
-		if m.curve.add(r.BatchSize, r.Compute.Seconds(), b.noise()) {
-			g.Since, g.Spent = 0, 0
-		}
-	}
+	m.Iteration = r.Iteration
 	b.fresh = true
+	if !m.take(r) {
+		return nil
+	}
+	g, ok := b.allocator.(*byGPU)
+	if !ok {
+		b.untrained = true
+		return nil
+	}
+	if m.Curve.add(r.BatchSize, r.Compute.Seconds(), b.noise()) {
+		g.Since, g.Spent = 0, 0
+	}
 	return nil
 }
 

@@ -1,16 +1,16 @@
 package balance
 
 import (
-	"math"
 	"slices"
 )
 
-// byCPU gives each worker a batch in proportion to its predicted speed
-// (LB-BSP, section 4.2).
-type byCPU struct{}
+// bySpeed gives each worker a batch in proportion to its predicted speed
+// (LB-BSP, section 4.2). With upload, the time of sending the update counts
+// too: sizes are such that compute and upload together take as long everywhere.
+type bySpeed struct{ upload bool }
 
-func (byCPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
-	speeds, known := b.speeds()
+func (s bySpeed) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
+	speeds, fixed, known := b.speeds(s.upload)
 	if !known {
 		if current != nil {
 			return current, nil
@@ -18,15 +18,14 @@ func (byCPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 		return b.equal(), nil
 	}
 	all := b.withinMemory()
-	none := make([]float64, len(speeds))
-	sizes, err := proportional(all, speeds, none, b.options.GlobalBatch)
+	sizes, err := proportional(all, speeds, fixed, b.options.GlobalBatch)
 	if err != nil {
 		return nil, err
 	}
 	if current == nil || !holds(all, current, b.options.GlobalBatch) {
 		return sizes, nil
 	}
-	if slowest, next := worst(current, speeds, none), worst(sizes, speeds, none); next > slowest*(1-max(b.options.Threshold, 0)) {
+	if slowest, next := worst(current, speeds, fixed), worst(sizes, speeds, fixed); next > slowest*(1-max(b.options.Threshold, 0)) {
 		return current, nil
 	}
 	return sizes, nil
@@ -43,27 +42,33 @@ func worst(sizes []int, speeds, fixed []float64) float64 {
 	return t
 }
 
-// speeds are the predicted ones; workers that have not reported get the median
-// of the others. Known is false where nobody has.
-func (b *Balancer) speeds() (speeds []float64, known bool) {
-	speeds = make([]float64, len(b.workers))
-	var have []float64
+// speeds are the predicted ones in samples a second, fixed the predicted
+// uploads in seconds; workers that have not reported get the median of the
+// others. Known is false where nobody has.
+func (b *Balancer) speeds(upload bool) (speeds, fixed []float64, known bool) {
+	speeds, fixed = make([]float64, len(b.workers)), make([]float64, len(b.workers))
+	var have, links []float64
 	for i, w := range b.workers {
-		if v := b.known[w.Name].speed; v > 0 && !math.IsInf(v, 0) {
-			speeds[i] = v
-			have = append(have, v)
+		m := b.known[w.Name]
+		if v := b.forecaster.speed(m); v > 0 {
+			speeds[i], fixed[i] = v, m.Upload
+			have, links = append(have, v), append(links, m.Upload)
 		}
 	}
 	if len(have) == 0 {
-		return speeds, false
+		return speeds, fixed, false
 	}
 	slices.Sort(have)
+	slices.Sort(links)
 	for i, v := range speeds {
 		if v == 0 {
-			speeds[i] = have[len(have)/2]
+			speeds[i], fixed[i] = have[len(have)/2], links[len(links)/2]
 		}
 	}
-	return speeds, true
+	if !upload {
+		clear(fixed)
+	}
+	return speeds, fixed, true
 }
 
 // withinMemory are the limits without the sizes that ran out of memory, nor
@@ -73,14 +78,14 @@ func (b *Balancer) withinMemory() []limits {
 	all := slices.Clone(b.limits)
 	for i, w := range b.workers {
 		m := b.known[w.Name]
-		if m.burst == 0 {
+		if m.Burst == 0 {
 			continue
 		}
 		// Half way between what ran and what did not: near the limit, memory that
 		// is fragmented decides.
-		hi := max(m.fits, (m.fits+m.burst)/2)
-		if hi >= m.burst {
-			hi = m.burst - 1
+		hi := max(m.Fits, (m.Fits+m.Burst)/2)
+		if hi >= m.Burst {
+			hi = m.Burst - 1
 		}
 		if hi >= all[i].hi {
 			continue

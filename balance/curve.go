@@ -43,6 +43,9 @@ type curve struct {
 	// lo.. are the sizes of mean and sd, the curve as it is believed now.
 	lo       int
 	mean, sd []float64
+	// step is the walk's step from each size to the next, told how much of it the
+	// cells tell: 0 nothing, 1 all.
+	step, told []float64
 }
 
 // Constants of the walk. Slope deviates from the base's by a share of it; jumps
@@ -145,29 +148,128 @@ func (c *curve) restart() {
 var kappas = []float64{0.05, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256}
 
 // learn brings mean and sd, of sizes from lo to hi, up to date. Noise is the
-// relative standard deviation of a measurement.
-func (c *curve) learn(lo, hi int, noise float64) {
+// relative standard deviation of a measurement. Kin is the shape of the other
+// workers' curves, nil where there is none: of the bases at hand the one under
+// which the cells are most likely counts.
+func (c *curve) learn(lo, hi int, noise float64, kin *shape) {
 	n := hi - lo + 1
 	c.lo = lo
 	c.mean, c.sd = slices.Grow(c.mean[:0], n)[:n], slices.Grow(c.sd[:0], n)[:n]
+	c.step, c.told = slices.Grow(c.step[:0], n)[:n], slices.Grow(c.told[:0], n)[:n]
 	w := walk{noise: noise, lo: lo, cells: c.Cells}
-	if c.Base != nil {
-		w.base = c.based(lo, hi)
-		w.prior(calmRate, func(x int) float64 { return 1 / float64(max(x, 1)) })
-		w.smooth(c.mean, c.sd)
-		return
+	best, choice := math.Inf(-1), 0
+	bases := []func(){
+		func() { w.affine(c.kappa(noise, nil), lo, hi, nil) },
+		func() { w.affine(c.kappa(noise, kin), lo, hi, kin) },
+		func() {
+			w.base = c.based(lo, hi)
+			w.prior(calmRate, func(x int) float64 { return 1 / float64(max(x, 1)) })
+		},
 	}
-	best := math.Inf(-1)
-	kappa := kappas[0]
-	for i, k := range kappas {
-		w.affine(k, lo, hi)
-		l := w.filter() - 0.25*float64(i) // the simplest that explains
-		if l > best {
-			best, kappa = l, k
+	for i, set := range bases {
+		if i == 1 && kin == nil || i == 2 && c.Base == nil {
+			continue
+		}
+		set()
+		if l := w.filter() + float64(i); l > best {
+			best, choice = l, i
 		}
 	}
-	w.affine(kappa, lo, hi)
-	w.smooth(c.mean, c.sd)
+	bases[choice]()
+	w.smooth(c)
+	// What others take over is all that is not affine: with the part that came
+	// from them, or from before a change, as far as it was confirmed.
+	switch choice {
+	case 1:
+		for i := range n - 1 {
+			c.step[i] += c.told[i] * (kin.sum[i+1] - kin.sum[i])
+		}
+	case 2:
+		clear(c.told)
+	}
+}
+
+// guess fills the curve of a worker that was never measured with the mean of
+// the others, far from sure.
+func (c *curve) guess(curves []*curve, l limits) {
+	lo, hi := max(l.lo, 1), max(l.hi, 1)
+	for x := lo; x <= hi; x++ {
+		total, n := 0.0, 0.0
+		for _, o := range curves {
+			if len(o.Cells) > 0 && len(o.mean) > 0 {
+				k := min(max(x-o.lo, 0), len(o.mean)-1)
+				total += o.mean[k] + math.Log(float64(x)/float64(o.lo+k))
+				n++
+			}
+		}
+		c.mean[x-lo], c.sd[x-lo] = total/max(n, 1), 0.5
+	}
+	clear(c.told)
+}
+
+// shape is how curves of other workers differ from affine ones: the logarithm
+// of that from size lo on, and how well each step is known.
+type shape struct {
+	lo    int
+	sum   []float64
+	known []float64 // 0 not at all, 1 measured well
+}
+
+// kin is the shape common to all curves but the one of index skip: steps
+// averaged by how well each worker has measured them.
+func kin(curves []*curve, skip, lo, hi int) *shape {
+	s := &shape{lo, make([]float64, hi-lo+1), make([]float64, hi-lo+1)}
+	any := false
+	for x := lo; x < hi; x++ {
+		total, weight := 0.0, 0.0
+		for i, c := range curves {
+			k := x - c.lo
+			if i == skip || k < 0 || k+1 >= len(c.step) {
+				continue
+			}
+			a := c.told[k] / (1.02 - c.told[k])
+			total += a * c.step[k]
+			weight += a
+		}
+		s.sum[x-lo+1] = s.sum[x-lo] + total/(weight+0.5)
+		s.known[x-lo] = weight / (weight + 0.5)
+		any = any || weight > 0.1
+	}
+	if !any {
+		return nil
+	}
+	return s
+}
+
+// kappa chooses the affine base by the likelihood of the cells, with the walk
+// between them.
+func (c *curve) kappa(noise float64, kin *shape) float64 {
+	best, choice := math.Inf(-1), kappas[0]
+	for i, k := range kappas {
+		l := -0.25 * float64(i) // the simplest that explains
+		m, p := 0.0, float64(diffuse)
+		for j, cell := range c.Cells {
+			x := float64(cell.Size) + k
+			if j > 0 {
+				from := c.Cells[j-1].Size
+				// The sum of the steps' variances, as an integral.
+				p += slopeSD*slopeSD*(1/(float64(from)+k-0.04)-1/(x-0.04)) + jumpRate*jumpSD*jumpSD*float64(cell.Size-from)
+			}
+			r := noise * noise / cell.N
+			e, s := cell.Mean-math.Log(x)-m, p+r
+			if kin != nil && cell.Size >= kin.lo && cell.Size-kin.lo < len(kin.sum) {
+				e -= kin.sum[cell.Size-kin.lo]
+			}
+			if j > 0 {
+				l -= 0.5 * (math.Log(s) + e*e/s)
+			}
+			m, p = m+p/s*e, p*r/s
+		}
+		if l > best {
+			best, choice = l, k
+		}
+	}
+	return choice
 }
 
 // based is the base at sizes from lo to hi, continued by its slope per doubling.
@@ -194,13 +296,23 @@ type walk struct {
 	v    []float64 // variance of steps, with jumps
 }
 
-// affine sets the base log(x + kappa) and its prior.
-func (w *walk) affine(kappa float64, lo, hi int) {
+// affine sets the base log(x + kappa), with the shape of others on top where
+// there is one, and its prior.
+func (w *walk) affine(kappa float64, lo, hi int, kin *shape) {
 	w.base = slices.Grow(w.base[:0], hi-lo+1)[:hi-lo+1]
 	for x := lo; x <= hi; x++ {
 		w.base[x-lo] = math.Log(float64(x) + kappa)
 	}
 	w.prior(jumpRate, func(x int) float64 { return 1 / (float64(x) + kappa) })
+	if kin == nil {
+		return
+	}
+	for i := range w.base {
+		w.base[i] += kin.sum[i]
+		// Where others were measured, jumps are in the base.
+		w.jump[i] += kin.known[i] * (calmRate - jumpRate)
+		w.v[i] = w.slope[i] + w.jump[i]*jumpSD*jumpSD
+	}
 }
 
 // prior sets the variances of steps from the base's slope.
@@ -219,16 +331,15 @@ func (w *walk) prior(rate float64, slope func(x int) float64) {
 const diffuse = 100
 
 // filter runs forward over the sizes (Kalman 1960) and returns the logarithm
-// of the likelihood of the cells.
+// of the likelihood of the cells but the first, which sets the level.
 func (w *walk) filter() float64 {
 	n := len(w.base)
 	w.m, w.p = slices.Grow(w.m[:0], n)[:n], slices.Grow(w.p[:0], n)[:n]
 	m, p, l := 0.0, float64(diffuse), 0.0
-	k := 0
+	k, first := 0, true
 	for k < len(w.cells) && w.cells[k].Size < w.lo {
 		k++
 	}
-	first := true
 	for i := range n {
 		if i > 0 {
 			p += w.v[i-1]
@@ -256,7 +367,8 @@ const rounds = 4
 // smooth gives mean and standard deviation at each size: the filter backwards
 // (Rauch, Tung and Striebel 1965), and which steps are jumps by expectation
 // maximisation.
-func (w *walk) smooth(mean, sd []float64) {
+func (w *walk) smooth(c *curve) {
+	mean, sd := c.mean, c.sd
 	n := len(w.base)
 	for round := range rounds {
 		w.filter()
@@ -267,11 +379,14 @@ func (w *walk) smooth(mean, sd []float64) {
 			g := w.p[i] / ahead
 			newM := w.m[i] + g*(m-w.m[i])
 			newP := w.p[i] + g*g*(p-ahead)
+			// The step and its variance, from the smoothed states and their
+			// covariance g p.
+			d, left := m-newM, max(0, p+newP-2*g*p)
 			if round < rounds-1 {
-				// The step's second moment, from the smoothed states and their
-				// covariance g p.
-				d := m - newM
-				w.decide(i, d*d+max(0, p+newP-2*g*p))
+				w.decide(i, d*d+left)
+			} else {
+				c.step[i] = d
+				c.told[i] = min(max(1-left/(w.slope[i]+jumpRate*jumpSD*jumpSD), 0), 1)
 			}
 			m, p = newM, newP
 			mean[i], sd[i] = m, p
@@ -287,11 +402,7 @@ func (w *walk) smooth(mean, sd []float64) {
 // a jump, and as precisions average.
 func (w *walk) decide(i int, second float64) {
 	calm, wild := w.slope[i], w.slope[i]+jumpSD*jumpSD
-	a := (1 - w.jump[i]) / math.Sqrt(calm) * math.Exp(-0.5*second/calm)
-	b := w.jump[i] / math.Sqrt(wild) * math.Exp(-0.5*second/wild)
-	p := w.jump[i]
-	if a+b > 0 {
-		p = b / (a + b)
-	}
+	odds := w.jump[i] / (1 - w.jump[i]) * math.Sqrt(calm/wild) * math.Exp(min(0.5*second*(1/calm-1/wild), 500))
+	p := odds / (1 + odds)
 	w.v[i] = 1 / ((1-p)/calm + p/wild)
 }

@@ -17,12 +17,14 @@ type byGPU struct {
 
 // Constants of learning.
 const (
-	learning   = 120  // decisions
-	optimism   = 1.0  // standard deviations below the mean that a try hopes for
-	caution    = 0.35 // and above it, of what is not tried
-	worthTry   = 0.02 // gain hoped for
-	maxTryCost = 0.25 // predicted cost of one try
-	tryBudget  = 1.5  // iterations that all tries may cost, and per decision:
+	learning   = 100   // decisions
+	optimism   = 2.0   // standard deviations below the mean that the first try hopes for; the last hopes for none
+	caution    = 0.35  // and above it, of what is not tried
+	fear       = 0.5   // standard deviations above the mean at which the cost of a try is reckoned
+	worthTry   = 0.004 // gain hoped for
+	maxTryCost = 0.25  // predicted cost of one try
+	maxKin     = 32    // workers whose curves are compared
+	tryBudget  = 2.0   // iterations that all tries may cost, and per decision:
 	tryRate    = 0.004
 )
 
@@ -31,13 +33,10 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 	noise := b.noise()
 	n := len(b.workers)
 	known := false
+	curves := make([]*curve, n)
 	for i, w := range b.workers {
-		c := &b.known[w.Name].curve
-		if len(c.Cells) == 0 {
-			continue
-		}
-		known = true
-		c.learn(max(all[i].lo, 1), max(all[i].hi, 1), noise)
+		curves[i] = &b.known[w.Name].Curve
+		known = known || len(curves[i].Cells) > 0
 	}
 	if !known {
 		if current != nil {
@@ -46,10 +45,23 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 		return b.equal(), nil
 	}
 	g.Since++
+	for i, c := range curves {
+		lo, hi := max(all[i].lo, 1), max(all[i].hi, 1)
+		var others *shape
+		if n > 1 && n <= maxKin {
+			others = kin(curves, i, lo, hi)
+		}
+		c.learn(lo, hi, noise, others)
+	}
+	for i, c := range curves {
+		if len(c.Cells) == 0 {
+			c.guess(curves, all[i])
+		}
+	}
 	shade := func(by float64) []timing {
 		times := make([]timing, n)
 		for i, w := range b.workers {
-			times[i] = b.known[w.Name].curve.timing(all[i], by)
+			times[i] = b.known[w.Name].Curve.timing(all[i], by)
 		}
 		return times
 	}
@@ -70,16 +82,19 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 		safe = current
 		expected = longest(means, current)
 	}
-	hopes := shade(-optimism)
-	bold, err := fit(all, hopes, b.options.GlobalBatch)
-	if err != nil {
-		return nil, err
-	}
-	gain := 1 - longest(hopes, bold)/expected
-	cost := max(0, longest(means, bold)/expected-1)
-	if gain > worthTry && cost < maxTryCost && g.Spent+cost < tryBudget+tryRate*float64(g.Since) && !slices.Equal(bold, safe) {
-		g.Spent += cost
-		return bold, nil
+	feared := shade(fear)
+	for _, share := range []float64{1, 0.5, 0.25} {
+		hopes := shade(-optimism * share * (1 - float64(g.Since)/(learning+1)))
+		bold, err := fit(all, hopes, b.options.GlobalBatch)
+		if err != nil {
+			return nil, err
+		}
+		gain := 1 - longest(hopes, bold)/expected
+		cost := max(0, longest(feared, bold)/expected-1)
+		if gain > worthTry && cost < maxTryCost && g.Spent+cost < tryBudget+tryRate*float64(g.Since) && !slices.Equal(bold, safe) {
+			g.Spent += cost
+			return bold, nil
+		}
 	}
 	return safe, nil
 }
@@ -88,7 +103,7 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 func (b *Balancer) noise() float64 {
 	squares, free := priorFree*priorNoise*priorNoise, float64(priorFree)
 	for _, w := range b.workers {
-		c := &b.known[w.Name].curve
+		c := &b.known[w.Name].Curve
 		squares += c.Squares
 		free += c.Free
 	}

@@ -1,0 +1,122 @@
+package balance
+
+import (
+	"math"
+	"slices"
+)
+
+// The predictors, as indices of what a memory holds for each.
+const (
+	lastValue = iota
+	movingAverage
+	arimaModel
+	rnnModel
+	narxModel
+	predictors
+)
+
+var predictorNames = [predictors]string{Last, EMA, ARIMA, RNN, NARX}
+
+// firstError is the squared error each predictor is assumed to have before any
+// was seen: what needs to learn first must show its worth first.
+var firstError = [predictors]float64{0.02, 0.019, 0.04, 0.04, 0.04}
+
+// forecaster predicts the next speeds of all workers.
+type forecaster struct {
+	Seed uint64    `json:"seed"`
+	NARX *narx     `json:"narx,omitempty"`
+	RNN  *elman    `json:"rnn,omitempty"`
+	use  int       // the predictor, or predictors for all
+	all  []*memory // of the current workers, in order
+}
+
+func newForecaster(name string, seed uint64) (*forecaster, bool) {
+	f := &forecaster{Seed: seed, use: slices.Index(predictorNames[:], name)}
+	if f.use < 0 {
+		if name != Auto {
+			return nil, false
+		}
+		f.use = predictors
+	}
+	if f.wants(narxModel) {
+		f.NARX = newNARX(seed)
+	}
+	if f.wants(rnnModel) {
+		f.RNN = newElman(seed)
+	}
+	return f, true
+}
+
+func (f *forecaster) wants(p int) bool { return f.use == predictors || f.use == p }
+
+// learn trains what is trained online, on the rows so far.
+func (f *forecaster) learn() {
+	if f.wants(arimaModel) {
+		for _, m := range f.all {
+			m.ARIMA.fit(m.Rows)
+		}
+	}
+	if f.NARX != nil {
+		f.NARX.train(f.all, f.Seed)
+	}
+	if f.RNN != nil {
+		f.RNN.train(f.all, f.Seed)
+	}
+}
+
+// forecast fills in the forecasts of all workers that have rows.
+func (f *forecaster) forecast() {
+	for _, m := range f.all {
+		n := len(m.Rows)
+		if n == 0 {
+			continue
+		}
+		for p := range m.Forecasts {
+			m.Forecasts[p] = m.Rows[n-1].Speed
+		}
+		m.Forecasts[movingAverage] = m.Mean
+		if f.wants(arimaModel) {
+			m.Forecasts[arimaModel] += m.ARIMA.step(m.Rows)
+		}
+	}
+	if f.NARX != nil {
+		f.NARX.predict(f.all)
+	}
+	if f.RNN != nil {
+		f.RNN.predict(f.all)
+	}
+	for _, m := range f.all {
+		for p, v := range m.Forecasts {
+			if n := len(m.Rows); n > 0 {
+				last := m.Rows[n-1].Speed
+				// No predictor says that a worker becomes e times faster or slower.
+				if m.Forecasts[p] = min(max(v, last-1), last+1); math.IsNaN(v) {
+					m.Forecasts[p] = last
+				}
+			}
+		}
+	}
+}
+
+// choice is the predictor that a worker is predicted with now.
+func (f *forecaster) choice(m *memory) int {
+	if f.use < predictors {
+		return f.use
+	}
+	best := 0
+	for p, e := range m.Errors {
+		if e < m.Errors[best] {
+			best = p
+		}
+	}
+	return best
+}
+
+// speed is the predicted next speed of a worker, in samples a second; 0 where
+// it has not reported.
+func (f *forecaster) speed(m *memory) float64 {
+	if len(m.Rows) == 0 {
+		return 0
+	}
+	return math.Exp(m.Forecasts[f.choice(m)])
+}
