@@ -7,7 +7,7 @@ PYTHON ?= python3
 # The binaries are pure Go: no C compiler is needed to build or to run them.
 export CGO_ENABLED ?= 0
 
-.PHONY: demo test check bench help build test-go test-python race fuzz proto clean
+.PHONY: demo test check bench help build test-go test-python race fuzz proto wheel clean
 
 demo: build ## build, then show it all on what ships, services and jobs: tables and report.html
 	bin/cotenant demo
@@ -35,6 +35,9 @@ test-go: need-go ## the Go tests alone
 
 test-python: ## the Python tests alone; those that need PyTorch skip where it is absent, and say so
 	@PYTHON=$(PYTHON) .ci/python-tests
+
+wheel: need-go ## the Python package with the Go program in it, into bin/ (PLATFORM=linux/arm64 ... for another)
+	@GO=$(GO) $(PYTHON) python/wheel_backend.py --out bin $(if $(PLATFORM),--platform $(PLATFORM))
 
 race: need-go ## the packages that run goroutines, under the race detector (needs a C compiler)
 	@GO=$(GO) .ci/race

@@ -13,11 +13,17 @@ from typing import Sequence
 
 @dataclasses.dataclass(frozen=True)
 class Shares:
-    """Batch sizes of all workers, from an iteration on."""
+    """Batch sizes of all workers, from an iteration on.
+
+    ``answered`` is the iteration that the coordinator gave them. They may begin
+    to hold later, since data for it was drawn already; to the coordinator they
+    go by its own number.
+    """
 
     generation: int
     iteration: int
     batch_sizes: tuple[int, ...]
+    answered: int = 0
 
 
 class Agreement:
@@ -72,7 +78,7 @@ FIELDS = ("valid", "iteration", "batch_size", "compute", "communicate", "cpu", "
 class Report:
     """What one worker measured in one iteration; times in seconds.
 
-    ``cpu`` is cores in use on its machine, ``memory`` bytes in use there.
+    ``cpu`` and ``memory`` are how much of its machine is in use, 0..1.
     """
 
     iteration: int
@@ -86,7 +92,7 @@ class Report:
 
 def length(workers: int) -> int:
     """Numbers in a message: a row a worker, then the shares that rank 0 proposes."""
-    return workers * len(FIELDS) + 3 + workers
+    return workers * len(FIELDS) + 4 + workers
 
 
 def write(row: list[float], rank: int, report: Report | None, proposal: Shares | None) -> None:
@@ -108,8 +114,9 @@ def write(row: list[float], rank: int, report: Report | None, proposal: Shares |
             float(report.out_of_memory),
         ]
     if proposal is not None:
-        tail = len(row) - 3 - len(proposal.batch_sizes)
-        row[tail:] = [1.0, float(proposal.generation), float(proposal.iteration), *map(float, proposal.batch_sizes)]
+        tail = len(row) - 4 - len(proposal.batch_sizes)
+        head = 1, proposal.generation, proposal.iteration, proposal.answered
+        row[tail:] = map(float, (*head, *proposal.batch_sizes))
 
 
 def read(message: Sequence[float], workers: int) -> tuple[list[Report | None], Shares | None]:
@@ -126,5 +133,5 @@ def read(message: Sequence[float], workers: int) -> tuple[list[Report | None], S
 
 def proposed(message: Sequence[float], workers: int) -> Shares | None:
     """Reads only the shares that rank 0 proposed."""
-    valid, generation, iteration, *sizes = message[workers * len(FIELDS) :]
-    return Shares(int(generation), int(iteration), tuple(map(int, sizes))) if valid > 0 else None
+    valid, generation, iteration, answered, *sizes = map(int, message[workers * len(FIELDS) :])
+    return Shares(generation, iteration, tuple(sizes), answered) if valid else None

@@ -153,6 +153,7 @@ class OwnCoordinator:
                     start_new_session=True,
                 )
         except OSError as e:
+            self._folder.cleanup()
             raise Unreachable(f"starting the coordinator {program}: {e}") from e
         until = time.monotonic() + timeout
         while not os.path.exists(ready):

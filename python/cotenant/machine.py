@@ -19,12 +19,16 @@ class Machine:
         self._use = (0.0, 0.0)
         try:
             self._files = (os.open(f"{proc}/stat", os.O_RDONLY), os.open(f"{proc}/meminfo", os.O_RDONLY))
+            self._cores = os.cpu_count() or 1
             self._tick = 1.0 / os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError, AttributeError):
             self._files = None  # not Linux: both are 0 throughout, "not measured"
 
     def use(self, now: float | None = None) -> tuple[float, float]:
-        """Cores in use since the last reading, and bytes in use; (0, 0) where unknown."""
+        """Shares of all cores (since the last reading) and of memory in use, 0..1.
+
+        (0, 0) where unknown.
+        """
         if self._files is None:
             return self._use
         now = time.monotonic() if now is None else now
@@ -33,13 +37,14 @@ class Machine:
         try:
             busy = self._busy(os.pread(self._files[0], 256, 0))
             memory = self._memory(os.pread(self._files[1], 256, 0))
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, LookupError, ZeroDivisionError):
             return self._use
-        cores = 0.0
+        share = 0.0
         if self._last is not None:
-            cores = max(0.0, (busy - self._last[1]) * self._tick / (now - self._last[0]))
+            ticks = (now - self._last[0]) / self._tick * self._cores
+            share = min(1.0, max(0.0, (busy - self._last[1]) / ticks))
         self._last = (now, busy)
-        self._use = (cores, memory)
+        self._use = (share, memory)
         return self._use
 
     @staticmethod
@@ -55,4 +60,4 @@ class Machine:
             name, _, rest = line.partition(b":")
             if rest.endswith(b"kB"):
                 kib[name] = int(rest.split()[0])
-        return 1024.0 * (kib[b"MemTotal"] - kib[b"MemAvailable"])
+        return 1.0 - kib[b"MemAvailable"] / kib[b"MemTotal"]

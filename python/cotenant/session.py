@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import logging
+import math
 import os
 import socket
 import sys
@@ -135,6 +136,8 @@ class Session(threading.Thread):
     def opened(self, timeout: float) -> Shares | None:
         """Waits until the job is open, or until that failed once."""
         self._opened.wait(timeout)
+        if self._newest is not None:
+            self.agree(self._newest)
         return self._newest
 
     def stop(self, forget: bool, timeout: float = 2.0) -> None:
@@ -208,10 +211,10 @@ class Session(threading.Thread):
             "iteration": str(self.iteration),
             **self.options,
         }
-        if self.agreed is not None:
+        if self.agreed is not None and self.agreed.generation > 0:  # 0: no coordinator ever gave them
             request["agreed"] = {
                 "generation": str(self.agreed.generation),
-                "iteration": str(self.agreed.iteration),
+                "iteration": str(self.agreed.answered),
                 "batchSizes": list(self.agreed.batch_sizes),
             }
             if self.agreed_workers and self.agreed_workers != [w.name for w in self.workers]:
@@ -237,7 +240,11 @@ class Session(threading.Thread):
             log.info("reports of an iteration are lost: %s", e)
             return
         self.iteration = max(self.iteration, iteration + 1)
-        named = [(w.name, r) for w, r in zip(self.workers, reports) if r is not None and r.iteration == iteration]
+        named = [
+            (w.name, r)
+            for w, r in zip(self.workers, reports)
+            if r is not None and r.iteration == iteration and math.isfinite(r.compute) and math.isfinite(r.communicate)
+        ]
         if not named:
             return
         # A rank's own time in the collective holds its waiting for slower ones:
@@ -247,6 +254,7 @@ class Session(threading.Thread):
             "job": self.job,
             "generation": str(self._generation),
             "iteration": str(iteration),
+            "heldIteration": str(self.agreed.answered if self.agreed is not None else 0),
             "reports": [
                 {
                     "worker": name,
@@ -279,10 +287,14 @@ class Session(threading.Thread):
 
     def _keep(self, answer: dict[str, Any]) -> None:
         # Protobuf's JSON leaves out what is zero, and writes int64 as strings.
-        shares = answer.get("shares") or {}
-        sizes = tuple(int(n) for n in shares.get("batchSizes", ()))
-        generation = int(answer.get("generation", shares.get("generation", 0)))
+        try:
+            shares = answer.get("shares") or {}
+            sizes = tuple(int(n) for n in shares.get("batchSizes", ()))
+            generation = int(answer.get("generation", shares.get("generation", 0)))
+            first = int(shares.get("iteration", 0))
+        except (AttributeError, TypeError, ValueError) as e:
+            raise Unreachable(f"the coordinator's answer {answer!r} has no shares: {e}") from e
         if len(sizes) != len(self.workers) or sum(sizes) != self.global_batch:
             raise Unreachable(f"the coordinator's shares {sizes} are none of {self.global_batch} for {len(self.workers)}")
         self._generation = generation
-        self._newest = Shares(generation, int(shares.get("iteration", 0)), sizes)
+        self._newest = Shares(generation, first, sizes, first)

@@ -74,6 +74,8 @@ class Balancer:
     predictor, threshold : see ``cotenant serve balance``
     balance : False keeps equal batches, all else alike (to compare with); also
         by COTENANT_BALANCE=0
+    wrap : False leaves the model as it is, for scripts that average gradients
+        themselves; see `scale`
     timeout : of the collectives; where the process group is made here, of it too
 
     The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
@@ -97,6 +99,7 @@ class Balancer:
         predictor: str = "auto",
         threshold: float | None = None,
         balance: bool | None = None,
+        wrap: bool = True,
         timeout: datetime.timedelta | None = None,
     ) -> None:
         if accumulate < 1:
@@ -113,6 +116,7 @@ class Balancer:
         if threshold is not None:
             self._options["threshold"] = threshold
         self._balance = os.environ.get("COTENANT_BALANCE") != "0" if balance is None else balance
+        self._wrap = wrap
         self._timeout = timeout
         self._loader: BalancedLoader | None = None
 
@@ -144,7 +148,7 @@ class Balancer:
         cuda = any(p.is_cuda for p in model.parameters())
         self._join(cuda)
         self._set_up(model, loader, cuda)
-        if self.workers > 1:
+        if self.workers > 1 and self._wrap:
             if not isinstance(model, DistributedDataParallel):
                 model = DistributedDataParallel(model)
             self._attach(model)
@@ -324,6 +328,7 @@ class Balancer:
             "seed": self.seed,
             "length": self._sampler.course.length,
             "generation": latest.generation if latest else 0,
+            "answered": latest.answered if latest else 0,
             "shares": list(latest.batch_sizes) if latest else [],
             "workers": [w.name for w in self.pace.workers],
         }
@@ -343,7 +348,7 @@ class Balancer:
             self._sampler.order = self._order_of(self._sampler.course.length, self._shuffle)
         sizes = tuple(int(n) for n in state["shares"])
         if sizes:
-            restored = Shares(int(state["generation"]), int(state["iteration"]), sizes)
+            restored = Shares(int(state["generation"]), int(state["iteration"]), sizes, int(state["answered"]))
             self.pace.restore(restored, list(state["workers"]))
 
     def close(self) -> None:

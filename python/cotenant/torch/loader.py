@@ -127,8 +127,8 @@ class BalancedLoader(DataLoader[Any]):
             super().__init__(loader.dataset, batch_size=None, collate_fn=_as_it_is, **options)
         else:
             super().__init__(loader.dataset, batch_sampler=sampler, collate_fn=loader.collate_fn, **options)
-        # Where scripts look for it: loader.sampler.set_epoch(epoch).
-        self.__dict__["sampler"] = sampler
+            # Where scripts look for it: loader.sampler.set_epoch(epoch).
+            self.__dict__["sampler"] = sampler
         self._course_sampler = sampler
 
     def set_epoch(self, epoch: int) -> None:

@@ -147,7 +147,7 @@ class Pace:
             atexit.register(self.close)
             opened = self.session.opened(OPENING)
             if opened is not None:
-                return Shares(opened.generation, iteration, opened.batch_sizes)
+                return Shares(opened.generation, iteration, opened.batch_sizes, opened.answered)
         if restored and len(restored.batch_sizes) == len(self.workers) and sum(restored.batch_sizes) == self.global_batch:
             return restored
         return Shares(0, iteration, self._equal())
@@ -200,11 +200,12 @@ class Pace:
         proposal = None
         if self.session is not None and self._agreement is not None:
             newest = self.session.proposal()
-            if newest is not None and newest.batch_sizes != self._agreement.latest.batch_sizes:
+            held = self._agreement.latest
+            if newest is not None and (newest.batch_sizes, newest.generation) != (held.batch_sizes, held.generation):
                 # All ranks read this at the end of the next iteration, and have
                 # drawn data for `ahead` more by then.
                 first = max(newest.iteration, iteration + 2 + self._ahead)
-                proposal = Shares(newest.generation, first, newest.batch_sizes)
+                proposal = Shares(newest.generation, first, newest.batch_sizes, newest.answered)
         row = [0.0] * agreement.length(len(self.workers))
         agreement.write(row, self.rank, report, proposal)
         exchange = Exchange(iteration, row, self._group)

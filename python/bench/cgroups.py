@@ -1,0 +1,66 @@
+"""CPU quotas for processes of this machine: cgroups of version 1 or 2."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+
+def own() -> tuple[pathlib.Path, int]:
+    """The folder of this process's CPU cgroup, and the version."""
+    groups = {}
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        for name in names.split(","):
+            groups[name] = path.lstrip("/")
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, at, kind, options, *_ = line.split()
+        if kind == "cgroup" and "cpu" in options.split(",") and "cpu" in groups:
+            return pathlib.Path(at) / groups["cpu"], 1
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, at, kind, *_ = line.split()
+        if kind == "cgroup2" and "" in groups:
+            return pathlib.Path(at) / groups[""], 2
+    raise OSError("no cgroup hierarchy with a CPU controller is mounted")
+
+
+class Group:
+    """A cgroup with a quota in cores, in periods of 100 ms as Kubernetes has them."""
+
+    PERIOD = 100_000
+
+    def __init__(self, name: str) -> None:
+        parent, self.version = own()
+        if self.version == 2:
+            # Needs a parent without processes, or root's: systemd-run --scope -p Delegate=yes
+            (parent / "cgroup.subtree_control").write_text("+cpu")
+        self.folder = parent / name
+        self.folder.mkdir()
+
+    def limit(self, cores: float) -> None:
+        """Sets the quota."""
+        quota = int(cores * self.PERIOD)
+        if self.version == 2:
+            (self.folder / "cpu.max").write_text(f"{quota} {self.PERIOD}")
+        else:
+            (self.folder / "cpu.cfs_period_us").write_text(str(self.PERIOD))
+            (self.folder / "cpu.cfs_quota_us").write_text(str(quota))
+
+    def join(self) -> None:
+        """Moves this process into it; its children follow."""
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def close(self) -> None:
+        """Kills what is in it, and removes it."""
+        until = time.monotonic() + 10
+        while True:
+            for pid in (self.folder / "cgroup.procs").read_text().split():
+                os.kill(int(pid), 9)
+            try:
+                self.folder.rmdir()
+                return
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)

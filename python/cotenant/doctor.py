@@ -1,0 +1,191 @@
+"""Would this script gain? Watches a few iterations of it, as it is.
+
+::
+
+    torchrun --nproc-per-node 4 -m cotenant.doctor script.py args...
+    python -m cotenant.doctor --ranks 4 script.py args...       # the same
+
+The script is not changed. DistributedDataParallel is watched: how long each
+rank computes until its gradients are there, and how long it then waits. After
+``--iterations`` rank 0 says how unequal the ranks are and what balancing would
+bring, and all ranks end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+import time
+from typing import Any, Sequence
+
+
+def judge(compute: Sequence[Sequence[float]], wait: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """What the times say; a row a rank, a column an iteration, in seconds.
+
+    With equal batches an iteration lasts as long as its slowest rank. With
+    batches proportional to speed all ranks last as long as the harmonic mean of
+    their times at equal batches: W / sum(1 / t_i) (LB-BSP, batch sizes for CPU
+    clusters). Communication is what even the last to arrive waits.
+    """
+    ranks, iterations = len(compute), len(compute[0])
+    typical = [sorted(row)[iterations // 2] for row in compute]
+    sending = sorted(min(row[i] for row in wait) for i in range(iterations))[iterations // 2]
+    now = sum(max(row[i] for row in compute) for i in range(iterations)) / iterations + sending
+    # Each iteration by the speeds of the one before: what a balancer can know.
+    balanced = 0.0
+    for i in range(1, iterations):
+        speeds = [1.0 / max(row[i - 1], 1e-9) for row in compute]
+        whole = sum(speeds)
+        balanced += max(ranks * v / whole * row[i] for v, row in zip(speeds, compute))
+    balanced = balanced / max(1, iterations - 1) + sending
+    return {
+        "ranks": ranks,
+        "iterations": iterations,
+        "compute_s": typical,
+        "communicate_s": sending,
+        "iteration_s": now,
+        "balanced_iteration_s": balanced,
+        "gain": now / balanced if balanced > 0 else 1.0,
+    }
+
+
+def report(verdict: dict[str, Any]) -> str:
+    """The verdict in words."""
+    slowest = max(verdict["compute_s"])
+    lines = [f"cotenant doctor: {verdict['iterations']} iterations of {verdict['ranks']} ranks"]
+    for rank, seconds in enumerate(verdict["compute_s"]):
+        lines.append(
+            f"  rank {rank}: computes {1e3 * seconds:8.1f} ms an iteration, "
+            f"waits {100 * (1 - seconds / slowest) if slowest else 0:3.0f} % of the slowest rank's time"
+        )
+    lines.append(f"  communication: {1e3 * verdict['communicate_s']:.1f} ms")
+    gain = verdict["gain"]
+    if gain >= 1.05:
+        lines.append(
+            f"  Balanced, an iteration would take about {1e3 * verdict['balanced_iteration_s']:.0f} ms instead of "
+            f"{1e3 * verdict['iteration_s']:.0f} ms: {gain:.2f} times as fast."
+        )
+        lines.append("  To balance: model, loader = cotenant.torch.Balancer.prepare(model, loader)")
+        if min(verdict["compute_s"]) < 0.05:
+            lines.append("  Ranks this quick gain less where CPU quotas slow them: a quota's period is 100 ms.")
+    else:
+        lines.append("  The ranks are about equally fast: balancing would bring less than 5 %.")
+    lines.append("  (GPUs take small batches in steps: where they are slow to fill, the gain is smaller.)")
+    return "\n".join(lines)
+
+
+class Watch:
+    """Takes the times of one DistributedDataParallel model, and ends the script."""
+
+    def __init__(self, iterations: int, warm_up: int) -> None:
+        self.iterations, self.warm_up = iterations, warm_up
+        self.times: list[tuple[float, float]] = []
+        self._clock: Any = None
+        self._hooked = False
+        self._last: Any = None
+        self._ready: Any = None
+        self._marks: list[tuple[Any, Any, Any]] = []
+
+    def attach(self, model: Any) -> None:
+        """Watches a model that has just been wrapped."""
+        import torch
+        from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+        from cotenant.torch.clock import CudaClock, WallClock
+
+        cuda = any(p.is_cuda for p in model.parameters())
+        self._clock = CudaClock() if cuda else WallClock()
+        register = model.register_comm_hook
+
+        def watched(state: Any, theirs: Any) -> None:
+            def hook(state: Any, bucket: Any) -> Any:
+                last = bucket.is_last()
+                if last:
+                    self._ready = self._clock.mark()
+                future = theirs(state, bucket)
+                return future.then(lambda f: self._done(f.value())) if last else future
+
+            # DistributedDataParallel looks at a hook's annotations.
+            hook.__annotations__ = {"bucket": torch.distributed.GradBucket}
+            register(state, hook)
+            self._hooked = True
+
+        def before(*_: Any) -> None:
+            if not self._hooked:  # the script registered none of its own
+                watched(model.process_group, default_hooks.allreduce_hook)
+            if len(self._marks) >= self.iterations + self.warm_up:
+                self.end()
+
+        model.register_comm_hook = watched
+        model.register_forward_pre_hook(before)
+
+    def _done(self, value: Any) -> Any:
+        now = self._clock.mark()
+        if self._last is not None:
+            self._marks.append((self._last, self._ready, now))
+        self._last = now
+        return value
+
+    def end(self) -> None:
+        """Tells the verdict, on rank 0, and ends this rank."""
+        from cotenant.torch.collective import dist
+
+        taken = self._marks[self.warm_up :]
+        mine = [(self._clock.seconds(a, b), self._clock.seconds(b, c)) for a, b, c in taken]
+        everybody: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(everybody, mine)
+        if dist.get_rank() == 0:
+            verdict = judge([[c for c, _ in row] for row in everybody], [[w for _, w in row] for row in everybody])
+            print(report(verdict), flush=True)
+        dist.barrier()
+        raise SystemExit(0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m cotenant.doctor", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--iterations", type=int, default=20, help="iterations to watch")
+    parser.add_argument("--warm-up", type=int, default=3, help="iterations before, which do not count")
+    parser.add_argument("--ranks", type=int, default=0, help="start the script in that many ranks on this machine")
+    parser.add_argument("script")
+    parser.add_argument("args", nargs=argparse.REMAINDER)
+    given = parser.parse_args(arguments)
+    if given.iterations < 2 or given.warm_up < 0:
+        parser.error("want --iterations of at least 2 and --warm-up of at least 0")
+    if "RANK" not in os.environ:
+        if given.ranks < 2:
+            parser.error("one process has nothing to balance; give --ranks N, or start this with torchrun")
+        own = ["--iterations", str(given.iterations), "--warm-up", str(given.warm_up)]
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(given.ranks)]
+        os.execv(sys.executable, [*command, "-m", "cotenant.doctor", *own, given.script, *given.args])
+
+    import torch.nn.parallel as parallel
+
+    watch = Watch(given.iterations, given.warm_up)
+    wrapped: Any = parallel.DistributedDataParallel
+    begin = wrapped.__init__
+    os.environ["COTENANT_BALANCE"] = "0"  # a script that balances already is watched without
+
+    def init(model: Any, *args: Any, **kwargs: Any) -> None:
+        begin(model, *args, **kwargs)
+        if watch._clock is None:
+            watch.attach(model)
+
+    wrapped.__init__ = init
+    sys.argv = [given.script, *given.args]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(given.script)))
+    started = time.monotonic()
+    runpy.run_path(given.script, run_name="__main__")
+    if os.environ["RANK"] == "0":
+        print(
+            f"cotenant doctor: the script ended after {time.monotonic() - started:.0f} s and {len(watch._marks)} "
+            "iterations; give fewer --iterations, or a script that trains for longer with DistributedDataParallel",
+            file=sys.stderr,
+        )
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

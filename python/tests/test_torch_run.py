@@ -1,0 +1,154 @@
+"""Whole runs: torchrun, ranks that die, coordinators that die, the real program."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from typing import Any
+
+import fake
+
+try:
+    import ranks
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+except ImportError:
+    raise unittest.SkipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+SCRIPT = pathlib.Path(__file__).resolve().parent / "elastic.py"
+
+
+def program() -> str | None:
+    """The Go program, if it was built and can coordinate."""
+    for path in (os.environ.get("COTENANT_BINARY"), str(PACKAGE.parent / "bin" / "cotenant")):
+        if path and os.path.exists(path):
+            if subprocess.run([path, "serve", "balance", "--help"], capture_output=True).returncode == 0:
+                return path
+    return None
+
+
+class Elastic(unittest.TestCase):
+    def test_a_rank_that_dies_costs_no_sample_and_repeats_none(self) -> None:
+        coordinator = fake.FakeCoordinator()
+        self.addCleanup(coordinator.close)
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(PACKAGE),
+                "COTENANT_ADDRESS": coordinator.address,
+                "OMP_NUM_THREADS": "1",
+            }
+            command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "3"]
+            command += ["--max_restarts", "3", "--monitor_interval", "0.2", str(SCRIPT), folder]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+            saved = json.loads(pathlib.Path(folder, "checkpoint.json").read_text())
+            deaths = len(list(pathlib.Path(folder).glob("died-*")))
+        self.assertEqual(deaths, 2)
+        # What the checkpoints committed, over all restarts.
+        for epoch in ("0", "1"):
+            seen = [s for at, samples in saved["seen"] if str(at) == epoch for s in samples]
+            self.assertEqual(sorted(seen), list(range(200)), f"epoch {epoch}")
+        opened = [request for method, request in coordinator.requests if method == "Open"]
+        self.assertGreaterEqual(len(opened), 3)
+        self.assertEqual({request["job"] for request in opened}, {opened[0]["job"]})
+        self.assertIn("agreed", opened[-1])
+
+
+def steps(rank: int, options: dict[str, Any]) -> Any:
+    """A short training whose rank 0 is three times as slow a sample."""
+    from cotenant.torch import Balancer
+
+    dataset = TensorDataset(torch.arange(float(options["length"])).reshape(-1, 1))
+    model, loader = Balancer.prepare(nn.Linear(1, 1), DataLoader(dataset, batch_size=8, shuffle=True), seed=1)
+    seen, shares = [], []
+    for i, (x,) in enumerate(loader):
+        seen += x[: loader.balancer.batch_size, 0].tolist()
+        shares.append(loader.balancer.shares)
+        time.sleep(0.004 * len(x) * (3 if rank == 0 else 1))
+        model(x).mean().backward()
+        if rank == 0 and i == options.get("kill_coordinator"):
+            session = loader.balancer.pace.session
+            os.kill(session._own._process.pid, signal.SIGKILL)
+    pace = loader.balancer.pace
+    pid = pace.session._own._process.pid if rank == 0 and pace.session._own else 0
+    reported = pace.session.reported if rank == 0 else 0
+    loader.balancer.close()
+    return seen, shares, reported, pid
+
+
+@unittest.skipUnless(program(), "the Go program is not built: make build, or set COTENANT_BINARY")
+class Real(unittest.TestCase):
+    def run_steps(self, **options: Any) -> list[Any]:
+        environment = {"COTENANT_BINARY": program() or "", "COTENANT_ADDRESS": ""}
+        return ranks.run(3, steps, {"length": 24 * 30, **options}, env=environment, timeout=120)
+
+    def check(self, answers: list[Any]) -> None:
+        self.assertEqual(sorted(sum((seen for seen, *_ in answers), [])), list(range(24 * 30)))
+        shares = [shares for _, shares, *_ in answers]
+        self.assertTrue(all(each == shares[0] for each in shares), "the ranks' shares differ")
+        self.assertTrue(all(sum(each) == 24 for each in shares[0]))
+
+    def test_the_slow_rank_gets_less(self) -> None:
+        answers = self.run_steps()
+        self.check(answers)
+        self.assertLess(answers[0][1][-1][0], 7, answers[0][1])
+        self.assertGreater(answers[0][2], 20, "reports that the coordinator took")
+        self.assertFalse(pathlib.Path(f"/proc/{answers[0][3]}").exists(), "the coordinator outlives its job")
+
+    def test_the_coordinators_death_is_survived(self) -> None:
+        answers = self.run_steps(kill_coordinator=10)
+        self.check(answers)
+
+
+def stalled(rank: int) -> str:
+    """Rank 1 hangs; the others must learn of it."""
+    import datetime
+
+    from cotenant.torch import Balancer
+
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "127.0.0.1", os.environ["TEST_PORT"]
+    dataset = TensorDataset(torch.zeros(100, 1))
+    model, loader = Balancer.prepare(
+        nn.Linear(1, 1), DataLoader(dataset, batch_size=2), timeout=datetime.timedelta(seconds=3), balance=True
+    )
+    try:
+        for i, (x,) in enumerate(loader):
+            if rank == 1 and i == 5:
+                time.sleep(12)
+                os._exit(0)
+            model(x).mean().backward()
+    except RuntimeError as e:
+        return str(e)
+    return "no error"
+
+
+class Stall(unittest.TestCase):
+    def test_a_rank_that_hangs_ends_the_others_by_the_timeout(self) -> None:
+        coordinator = fake.FakeCoordinator()
+        self.addCleanup(coordinator.close)
+        import socket
+
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = str(s.getsockname()[1])
+        begin = time.monotonic()
+        with self.assertRaises(AssertionError) as raised:
+            ranks.run(
+                2, stalled, env={"COTENANT_ADDRESS": coordinator.address, "TEST_PORT": port}, group=False, timeout=60
+            )
+        self.assertEqual(str(raised.exception), "rank 1: died")
+        self.assertLess(time.monotonic() - begin, 50)
+
+
+if __name__ == "__main__":
+    unittest.main()
