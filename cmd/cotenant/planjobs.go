@@ -26,6 +26,8 @@ type planJobsFlags struct {
 	share       int
 	jobs        string
 	throughputs string
+	contention  string
+	profile     int
 	samples     string
 	model       string
 	columns     []string
@@ -49,21 +51,35 @@ would slow others more than it gains, waits with the reason in words.
 
 Speeds come from --throughputs or --samples, which know what was measured, and
 from --model (by cotenant fit), which predicts the rest. Without a model the
-policies take a co-location that nobody measured for fair shares.
+policies take a co-location that nobody measured for fair shares. --contention
+plans for the servers of simulate jobs --contention instead, of which a profiler
+measured --profile co-locations, and fits a model where --model gives none.
 
 Jobs come from --jobs, or are those that wait in the snapshot of --cluster.
 docs/simulate.md describes the file of jobs.`,
 		Example: `  cotenant plan jobs --throughputs throughputs.json --nodes v100:4x4 --jobs queue.yaml --policy greedy-wait
   cotenant plan jobs --samples samples.jsonl --model m.cotenant --cluster snapshot.json --jobs queue.csv -o json
+  cotenant plan jobs --contention --nodes 6 --jobs queue.yaml --policy harmony,consolidate
   kubectl get nodes,pods -A -o json | cotenant plan jobs --throughputs throughputs.json --cluster - --migrate 30s`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				if f.contention != shippedWorld {
+					return wrongUse("unexpected argument %q", args[0])
+				}
+				f.contention = args[0]
+			}
+			return f.run(cmd)
+		},
 	}
 	f.cluster.register(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.share, "share", 2, "most jobs on a device, for devices that don't say")
 	fl.StringVar(&f.jobs, "jobs", "", "`FILE` of the jobs that wait (YAML, JSON or CSV)")
 	fl.StringVar(&f.throughputs, "throughputs", "", "`FILE` of speeds alone and in pairs: Gavel's throughputs; gzip too")
+	fl.StringVar(&f.contention, "contention", "", "instead: servers by a model of contention, with the constants of `FILE` or those that ship; --nodes is their number")
+	fl.Lookup("contention").NoOptDefVal = shippedWorld
+	fl.IntVar(&f.profile, "profile", 500, "`N` co-locations that a profiler measured (--contention)")
 	fl.StringVar(&f.samples, "samples", "", "`FILE` of measurements: .jsonl, .csv, SQLite; gzip too")
 	fl.StringVar(&f.model, "model", "", "model `FILE` by cotenant fit, for what was not measured")
 	fl.StringSliceVar(&f.exclude, "exclude", []string{"Recommendation"}, "leave out these families of `workloads` of --throughputs")
@@ -135,12 +151,16 @@ func (f *planJobsFlags) world(in *inputs, log io.Writer) (*compare.World, interf
 	switch {
 	case f.throughputs != "" && f.samples != "":
 		return nil, nil, wrongUse("--throughputs and --samples are both given; keep one")
+	case f.contention != "" && (f.throughputs != "" || f.samples != ""):
+		return nil, nil, wrongUse("--contention and --throughputs or --samples are both given; keep one")
+	case f.contention != "":
+		return f.servers(in)
 	case f.throughputs != "":
 		samples, err = readThroughputs(in, log, f.throughputs, f.strict, f.exclude)
 	case f.samples != "":
 		samples, err = (&sourceFlags{samples: f.samples, columns: f.columns, strict: f.strict}).readSamples(in, log)
 	default:
-		return nil, nil, wrongUse("how fast do jobs run? give --throughputs FILE or --samples FILE")
+		return nil, nil, wrongUse("how fast do jobs run? give --throughputs FILE or --samples FILE, or --contention")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -149,17 +169,38 @@ func (f *planJobsFlags) world(in *inputs, log io.Writer) (*compare.World, interf
 	if err != nil {
 		return nil, nil, err
 	}
-	model := w.Table
-	if f.model != "" {
-		m, err := readModel(in, f.model)
-		if err != nil {
-			return nil, nil, err
-		}
-		if model, err = interference.Override(m, w.Samples); err != nil {
-			return nil, nil, fmt.Errorf("--model %s: %w", f.model, err)
-		}
+	if f.model == "" {
+		return w, w.Table, nil
 	}
-	return w, model, nil
+	model, err := f.predicts(in, w)
+	return w, model, err
+}
+
+// predicts is --model, overridden by what was measured.
+func (f *planJobsFlags) predicts(in *inputs, w *compare.World) (interference.Model, error) {
+	m, err := readModel(in, f.model)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = interference.Override(m, w.Samples); err != nil {
+		return nil, fmt.Errorf("--model %s: %w", f.model, err)
+	}
+	return m, nil
+}
+
+// servers makes the world of --contention, and the model that is believed.
+func (f *planJobsFlags) servers(in *inputs) (*compare.World, interference.Model, error) {
+	flags := worldFlags{contention: f.contention, nodes: f.cluster.nodes, strength: 1, profile: f.profile, noise: 0.03, profileSeed: 1}
+	w, err := flags.loadContention(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.model != "" {
+		m, err := f.predicts(in, w)
+		return w, m, err
+	}
+	m, err := w.Fit(compare.Belief{Observed: 1, Seed: f.seed, Parallel: parallel})
+	return w, m, err
 }
 
 // request reads the cluster and the jobs that wait.
@@ -247,11 +288,14 @@ func (f *planJobsFlags) readCluster(in *inputs, log io.Writer, w *compare.World)
 	case k.slots < 0 || k.slots > maxSlots || k.zones < 0:
 		return c, wrongUse("--slots %d, --zones %d: give numbers of 0 or more, and at most %d slots", k.slots, k.zones, maxSlots)
 	}
-	if k.nodes != "" {
+	switch {
+	case f.contention != "" && k.nodes != "":
+		c.Nodes, c.Workloads = w.Nodes, w.Declared
+	case k.nodes != "":
 		if c.Nodes, err = k.madeNodes(maxSlots); err != nil {
 			return c, err
 		}
-	} else {
+	default:
 		data, err := in.read("cluster", k.cluster)
 		if err != nil {
 			return c, err

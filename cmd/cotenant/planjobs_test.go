@@ -60,6 +60,8 @@ func TestPlanJobsRefuses(t *testing.T) {
 		{waiting("--nodes", "v100:1"), "which jobs? give --jobs FILE"},
 		{waiting("--jobs", queue), "where to place?"},
 		{[]string{"plan", "jobs", "--nodes", "v100:1", "--jobs", queue}, "give --throughputs FILE or --samples FILE"},
+		{waiting("--nodes", "6", "--jobs", queue, "--contention"), "keep one"},
+		{[]string{"plan", "jobs", "--contention", "--nodes", "v100:6", "--jobs", queue}, "servers of --contention are of one kind"},
 		{waiting("--nodes", "v100:1", "--jobs", queue, "--policy", "greedy:truth"), "leave :truth out"},
 		{waiting("--nodes", "v100:1", "--jobs", bad("jobs:\n- {name: a, workload: x, wrkers: 2}\n")), "wrkers"},
 		{waiting("--nodes", "v100:1", "--jobs", bad("jobs:\n- {name: a}\n")), "jobs[0] (a): no workload"},
@@ -112,6 +114,32 @@ func TestPlanJobsJSONHasEveryJob(t *testing.T) {
 	for _, p := range plans {
 		if p["why"] == "" || p["decision"] == "wait" && p["progress"] != nil {
 			t.Errorf("%v", p)
+		}
+	}
+}
+
+// Servers have requests and parameter servers, and a model is fitted to what the
+// profiler measured.
+func TestPlanJobsOnServers(t *testing.T) {
+	queue := file(t, "queue.yaml", "jobs:\n- {name: a, workload: resnet-50/32, workers: 2, parameter_servers: 2}\n- {name: b, workload: vgg-16/32, workers: 4, parameter_servers: 1}\n")
+	out, errs, code := cotenant(t, "plan", "jobs", "--contention", "--profile", "40", "--nodes", "6", "--jobs", queue, "--policy", "harmony,consolidate", "-o", "json")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var plans []struct {
+		Policy, Job, Decision string
+		Progress              float64
+		Bind                  []struct{ Node string }
+	}
+	if err := json.Unmarshal([]byte(out), &plans); err != nil {
+		t.Fatal(err)
+	}
+	if len(plans) != 4 {
+		t.Fatalf("%d plans of two jobs by two policies", len(plans))
+	}
+	for _, p := range plans {
+		if p.Decision != "place" || p.Progress <= 0 || len(p.Bind) < 4 {
+			t.Errorf("%+v; want it placed, where there is room for all", p)
 		}
 	}
 }
