@@ -10,7 +10,6 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/baseline"
-	"github.com/cotenant/cotenant/place/placetest"
 	"github.com/cotenant/cotenant/sim/services"
 )
 
@@ -22,6 +21,9 @@ func (f *firstFit) Place(req place.Request) (place.Decision, error) {
 	f.room = f.room[:0]
 	for i := range nodes {
 		f.room = append(f.room, nodes[i].Slots)
+		if nodes[i].Unschedulable {
+			f.room[i] = 0
+		}
 	}
 	running := req.View.Running()
 	for i := range running {
@@ -32,7 +34,7 @@ func (f *firstFit) Place(req place.Request) (place.Decision, error) {
 	n := 0
 	for _, g := range req.Pending {
 		for _, t := range g.Tasks {
-			for n < len(nodes) && f.room[n] == 0 {
+			for n < len(nodes) && f.room[n] <= 0 {
 				n++
 			}
 			if n == len(nodes) {
@@ -103,5 +105,3 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 }
-
-var _ = placetest.Model{}
