@@ -15,7 +15,7 @@ const JobsVersion = 1
 // waiting.
 const (
 	Wait        = iota // 1 for waiting, else 0
-	Prior              // gain less Threshold: what greedy-wait goes by
+	Prior              // gain less the Threshold: what greedy-wait goes by, with one that is fixed
 	Gain               // change of the sum of progress over all gangs
 	Own                // progress of the gang there
 	Hurt               // what the others lose, at most 0 but where company helps
@@ -56,8 +56,29 @@ const (
 )
 
 // Threshold is the gain in progress from which Prior prefers placing to
-// waiting.
-const Threshold = 0.3
+// waiting: Free where nobody waits, and ever closer to Queued the more do,
+//
+//	Queued + (Free - Queued) exp(-Fall x jobs that wait for each site)
+//
+// With a short queue who waits a little gets a better place; with a long one
+// all the devices are wanted. It is part of a trained policy.
+type Threshold struct {
+	Free   float64 `json:"free"`
+	Queued float64 `json:"queued"`
+	Fall   float64 `json:"fall"`
+}
+
+// DefaultThreshold is that of new policies, chosen by the JCT of a policy that
+// follows it on 16 V100s, on 8 and 8 K80s and on Gavel's trace (docs/train.md).
+var DefaultThreshold = Threshold{Free: 0.6, Queued: 0.25, Fall: 3}
+
+// Fixed is a threshold that does not look at the queue.
+func Fixed(gain float64) Threshold { return Threshold{Free: gain, Queued: gain} }
+
+// At is the threshold where so many jobs wait for each site.
+func (t Threshold) At(queue float64) float64 {
+	return t.Queued + (t.Free-t.Queued)*math.Exp(-t.Fall*queue)
+}
 
 // Option is a way to place a gang: the site of each of its tasks, in their
 // order. Without sites it is to wait.
@@ -69,7 +90,8 @@ type Option struct {
 // Jobs encodes decisions about the gangs of a board. It is not safe for
 // concurrent use.
 type Jobs struct {
-	board *jobs.Board
+	board     *jobs.Board
+	threshold Threshold
 
 	kinds      []int32 // a waiting single task of each kind that waits
 	mark       int     // of the board when the sites were counted
@@ -80,6 +102,7 @@ type Jobs struct {
 	pace       float64
 	total      float64 // sum of progress when the board was reset
 	first      int     // a worker that waits
+	least      float64 // the threshold now
 
 	rows    []float32
 	context [Contexts]float32
@@ -87,9 +110,9 @@ type Jobs struct {
 }
 
 // NewJobs encodes for one board.
-func NewJobs(b *jobs.Board) *Jobs {
+func NewJobs(b *jobs.Board, t Threshold) *Jobs {
 	b.Index()
-	return &Jobs{board: b}
+	return &Jobs{board: b, threshold: t}
 }
 
 // hours is a time as features show it.
@@ -122,6 +145,7 @@ func (e *Jobs) Begin() {
 		}
 	}
 	e.queueAge /= float64(max(1, b.Pending()))
+	e.least = e.threshold.At(float64(b.Pending()) / float64(max(1, e.hi-e.lo)))
 	e.mark = -1
 	e.total = b.Total() - b.Gained()
 }
@@ -272,7 +296,7 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 	if neighbours > 0 {
 		age /= neighbours
 	}
-	x[Prior] = float32(gain - Threshold)
+	x[Prior] = float32(gain - e.least)
 	x[Gain] = float32(gain)
 	x[Own] = float32(own)
 	x[Hurt] = float32(gain - own)

@@ -18,6 +18,9 @@ import (
 type File struct {
 	Net   *num.Scorer
 	Moves Moves
+	// Threshold is that of the features; the zero value is
+	// encode.DefaultThreshold.
+	Threshold encode.Threshold
 	// MaxWait is Options.MaxWait: 0 is for ever.
 	MaxWait time.Duration
 	// Encoder is the version of the features that the network reads; Save takes
@@ -40,16 +43,13 @@ type Training struct {
 	Command string `json:"command,omitempty"`
 }
 
-// MaxFileSize is what a policy file stays below, in bytes, so that a
-// Kubernetes ConfigMap (1 MiB with its base64) holds it.
-const MaxFileSize = 700_000
-
-// maxLayers bounds the layers of a network that is read.
-const maxLayers = 8
+// MaxFileSize is what a policy file stays below, in bytes.
+const MaxFileSize = tensors.MaxPolicy
 
 var fileFormat = tensors.Format{
-	Name:     "cotenant-harmony-policy",
-	Versions: map[string]int{"format_version": 1, "encoder_version": encode.JobsVersion},
+	Name: "cotenant-harmony-policy",
+	// Format 1 has no threshold.
+	Versions: map[string]int{"format_version": 2, "encoder_version": encode.JobsVersion},
 	What:     "a Cotenant policy file for jobs", Make: "write one with `cotenant train jobs --out FILE`", Again: "train again",
 }
 
@@ -64,7 +64,7 @@ func Save(w io.Writer, f *File) error {
 		return fmt.Errorf("policy to save: %w", err)
 	}
 	metadata := map[string]string{"max_wait": f.MaxWait.String(), "notes": f.Notes}
-	for key, v := range map[string]any{"shape": f.Net.Shape, "moves": f.Moves, "training": f.Training} {
+	for key, v := range map[string]any{"shape": f.Net.Shape, "moves": f.Moves, "threshold": f.threshold(), "training": f.Training} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("%s of the policy to save: %w", key, err)
@@ -72,29 +72,10 @@ func Save(w io.Writer, f *File) error {
 		metadata[key] = string(text)
 	}
 	var t tensors.Writer
-	for _, x := range f.Net.Tensors() {
-		for i, v := range x.Data {
-			if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("policy to save: element %d of tensor %s is %g", i, x.Name, v)
-			}
-		}
-		t.Floats(x.Name, x.Data, x.Shape...)
-	}
-	var size counter
-	if err := t.Save(&size, fileFormat, metadata); err != nil {
+	if err := t.Scorer("", f.Net); err != nil {
 		return err
 	}
-	if size > MaxFileSize {
-		return fmt.Errorf("policy to save: %d bytes, more than the %d that a ConfigMap holds; use smaller layers or shorter notes", size, MaxFileSize)
-	}
-	return t.Save(w, fileFormat, metadata)
-}
-
-type counter int
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
+	return t.SavePolicy(w, fileFormat, metadata)
 }
 
 // check is what holds of all files, written or read.
@@ -111,6 +92,10 @@ func (f *File) check() error {
 	}
 	if m.Fade < 0 || m.Horizon <= 0 && m != (Moves{}) {
 		return fmt.Errorf("moves %+v: fade must not be negative, and the horizon is a number of seconds above 0", m)
+	}
+	h := f.Threshold
+	if sum := h.Free + h.Queued + h.Fall; math.IsNaN(sum) || math.IsInf(sum, 0) || h.Fall < 0 {
+		return fmt.Errorf("threshold %+v: its numbers are finite, and fall is at least 0", h)
 	}
 	if f.MaxWait < 0 {
 		return fmt.Errorf("max wait %s is negative; 0 is for ever", f.MaxWait)
@@ -134,50 +119,21 @@ func Load(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("max_wait: %w; train again", err)
 	}
 	var shape num.ScorerShape
-	for key, v := range map[string]any{"shape": &shape, "moves": &f.Moves, "training": &f.Training} {
+	parts := map[string]any{"shape": &shape, "moves": &f.Moves, "threshold": &f.Threshold, "training": &f.Training}
+	if t.Metadata["format_version"] == "1" {
+		f.Threshold = encode.Fixed(0.3)
+		delete(parts, "threshold")
+	}
+	for key, v := range parts {
 		if err := json.Unmarshal([]byte(t.Metadata[key]), v); err != nil {
 			return nil, fmt.Errorf("%s %q: %w; train again", key, t.Metadata[key], err)
 		}
 	}
-	if f.Net, err = loadNet(t, shape); err != nil {
+	if f.Net, err = t.Scorer("", shape); err != nil {
 		return nil, err
 	}
 	if err := f.check(); err != nil {
 		return nil, err
 	}
 	return f, t.Finish()
-}
-
-func loadNet(t *tensors.Reader, shape num.ScorerShape) (*num.Scorer, error) {
-	if n := len(shape.Hidden); n > maxLayers || shape.Features > MaxFileSize || shape.Context > MaxFileSize {
-		return nil, fmt.Errorf("shape %+v is none of a policy; train again", shape)
-	}
-	size, in := 0, shape.Features+shape.Context
-	for _, h := range shape.Hidden {
-		if h < 1 || h > MaxFileSize/4 {
-			return nil, fmt.Errorf("shape %+v: a layer of width %d; train again", shape, h)
-		}
-		size += in * h
-		in = h
-	}
-	size += (shape.Context + 2*in) * in // the critic
-	// Before memory is taken for it.
-	if 4*size > MaxFileSize {
-		return nil, fmt.Errorf("shape %+v: its weights are more than %d bytes; train again", shape, MaxFileSize)
-	}
-	net, err := num.NewScorer(shape, num.Rand(0))
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range net.Tensors() {
-		data, err := t.Floats(x.Name, false, x.Shape...)
-		if err != nil {
-			return nil, err
-		}
-		copy(x.Data, data)
-	}
-	if _, std := net.ValueScale(); !(std > 0) {
-		return nil, fmt.Errorf("the scale of values %g is not above 0; train again", std)
-	}
-	return net, nil
 }

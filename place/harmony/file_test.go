@@ -56,6 +56,7 @@ func TestPoliciesSurviveAFile(t *testing.T) {
 	f := untrained(t)
 	f.MaxWait = 36 * time.Hour
 	f.Moves = Moves{Fade: 0.25, Horizon: 1800, Welcome: 0.125}
+	f.Threshold = encode.Threshold{Free: 0.5, Queued: -0.25, Fall: 2}
 	f.Training = Training{Data: "sha256:00ff", Seeds: []uint64{1, 1 << 63}, Command: "cotenant train jobs --seed 1"}
 	f.Notes = "two\nlines, \"quoted\""
 	rng := num.Rand(3)
@@ -85,6 +86,20 @@ func TestPoliciesSurviveAFile(t *testing.T) {
 	}
 }
 
+// Files of before thresholds were part of them go by the one of then.
+func TestOldFilesLoad(t *testing.T) {
+	f := untrained(t)
+	f.Threshold = encode.Threshold{Free: 0.5, Queued: 0.5}
+	file := reseal(bytes.Replace(saved(t, f), []byte(`"format_version":"2"`), []byte(`"format_version":"1"`), 1))
+	back, err := Load(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Threshold != encode.Fixed(0.3) {
+		t.Errorf("threshold %+v; want .3 whatever the queue", back.Threshold)
+	}
+}
+
 func TestSaveRefusesWhatLoadWould(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*File)
@@ -93,6 +108,7 @@ func TestSaveRefusesWhatLoadWould(t *testing.T) {
 		"number":  {func(f *File) { f.Net.Tensors()[1].Data[0] = float32(math.NaN()) }, "is NaN"},
 		"moves":   {func(f *File) { f.Moves.Horizon = 0 }, "horizon"},
 		"fade":    {func(f *File) { f.Moves.Fade = math.Inf(1) }, "not finite"},
+		"thresh":  {func(f *File) { f.Threshold.Fall = -1 }, "fall"},
 		"wait":    {func(f *File) { f.MaxWait = -1 }, "negative"},
 		"encoder": {func(f *File) { f.Encoder = encode.JobsVersion + 1 }, "train again"},
 		"size":    {func(f *File) { f.Notes = strings.Repeat("x", MaxFileSize) }, "ConfigMap"},
@@ -144,7 +160,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		"cut header":     {good[:100], "truncated"},
 		"cut data":       {good[:len(good)-5], "truncated"},
 		"one bit":        {flipped, "checksum"},
-		"newer":          {change(`"format_version":"1"`, `"format_version":"2"`), "format_version 2 is newer"},
+		"newer":          {change(`"format_version":"2"`, `"format_version":"3"`), "format_version 3 is newer"},
 		"newer features": {change(version, `"encoder_version":"9"`), "encoder_version 9 is newer"},
 		"no features":    {reseal(change(version, `"encoder_version":"0"`)), "is not a version"},
 		"wait":           {reseal(change(`"max_wait":"0s"`, `"max_wait":"-1"`)), "max_wait"},

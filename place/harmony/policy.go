@@ -32,6 +32,9 @@ type Options struct {
 	Scale time.Duration
 	// Moves say which moves are worth it; the zero value is DefaultMoves.
 	Moves Moves
+	// Threshold is what the network's features were made with; the zero value is
+	// encode.DefaultThreshold.
+	Threshold encode.Threshold
 	// Explain asks for full reasons in words.
 	Explain bool
 }
@@ -69,13 +72,16 @@ func New(net *num.Scorer, speeds *jobs.Speeds, o Options) *Policy {
 	if o.Moves == (Moves{}) {
 		o.Moves = DefaultMoves
 	}
+	if o.Threshold == (encode.Threshold{}) {
+		o.Threshold = encode.DefaultThreshold
+	}
 	b := jobs.NewBoard(speeds)
 	b.Explain = o.Explain
-	return &Policy{net: net, options: o, board: b, encoder: encode.NewJobs(b), mover: mover{many: manySites}}
+	return &Policy{net: net, options: o, board: b, encoder: encode.NewJobs(b, o.Threshold), mover: mover{many: manySites}}
 }
 
 // Shape is that of the networks which New takes: prior is the scale at which
-// an untrained one follows greedy-wait.
+// an untrained one follows greedy-wait, with encode's threshold.
 func Shape(prior float32) num.ScorerShape {
 	return num.ScorerShape{
 		Features: encode.Features, Context: encode.Contexts, Hidden: []int{48, 48},

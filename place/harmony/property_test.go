@@ -15,7 +15,9 @@ import (
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/encode"
 	"github.com/cotenant/cotenant/place/jobs"
+	"github.com/cotenant/cotenant/place/placetest"
 )
 
 // trained stands for a network that learned something: its scores depend on
@@ -46,28 +48,28 @@ func TestPropertyDecisions(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("migrate=%s/many=%d", migrate, many), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
-					w := drawWorld(t, rapid.Bool().Draw(t, "single"), 4)
+					w := placetest.DrawWorld(t, placetest.Kind{Single: rapid.Bool().Draw(t, "single"), Most: 4})
 					o := Options{Migrate: migrate, Explain: rapid.Bool().Draw(t, "explain")}
 					if rapid.Bool().Draw(t, "patient") {
 						o.MaxWait = 30 * time.Minute
 					}
-					p := New(net, newSpeeds(w.scope), o)
+					p := New(net, newSpeeds(w.Scope), o)
 					p.mover.many = many
 					for range 4 {
-						w.arrive(t)
-						req := w.request()
+						w.Arrive(t)
+						req := w.Request()
 						d, err := p.Place(req)
 						if err != nil {
 							t.Fatal(err)
 						}
-						checkDecision(t, w.scope, req, d)
+						checkDecision(t, w.Scope, req, d)
 						checkWords(t, o, req, d)
-						fresh := New(net, newSpeeds(w.scope), o)
+						fresh := New(net, newSpeeds(w.Scope), o)
 						fresh.mover.many = many
 						if again, _ := fresh.Place(req); !reflect.DeepEqual(d, again) {
 							t.Fatalf("a policy that has seen the past decides\n%+v\na fresh one\n%+v", d, again)
 						}
-						w.apply(t, d)
+						w.Apply(t, d)
 					}
 				})
 			})
@@ -115,7 +117,9 @@ func checkDecision(t *rapid.T, scope history.Scope, req place.Request, d place.D
 
 func checkRoom(t *rapid.T, scope history.Scope, req place.Request, running []cluster.Running) {
 	// Where no class has a rate for a workload, all do.
-	fast := slices.ContainsFunc(req.View.Nodes(), func(n cluster.Node) bool { return n.Class == "a" })
+	fast := slices.ContainsFunc(req.View.Nodes(), func(n cluster.Node) bool {
+		return n.Class == "a" && (scope == history.ScopeNode || len(n.Devices) > 0)
+	})
 	for _, n := range req.View.Nodes() {
 		tasks, cpu := 0, int64(0)
 		used := make([]cluster.Colocation, len(n.Devices))
@@ -141,7 +145,7 @@ func checkRoom(t *rapid.T, scope history.Scope, req place.Request, running []clu
 			t.Fatalf("node %s: %s does not fit together", n.Name, node.Key())
 		}
 		for d, c := range used {
-			if c.Tasks() > n.Devices[d].Slots {
+			if c.Tasks() > max(1, n.Devices[d].Slots) {
 				t.Fatalf("device %d of %s is over capacity: %s", d, n.Name, c.Key())
 			}
 			if scope == history.ScopeDevice && c["w01"] > 0 && c["w02"] > 0 {
@@ -192,15 +196,15 @@ func checkWords(t *rapid.T, o Options, req place.Request, d place.Decision) {
 func TestPropertyUntrainedIsGreedyWait(t *testing.T) {
 	net := untrained(t).Net
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, true, 5)
-		p := New(net, newSpeeds(w.scope), Options{})
-		rule, err := jobs.New("greedy-wait", jobs.Settings{Speeds: newSpeeds(w.scope), Values: map[string]float64{"threshold": 0.3}})
+		w := placetest.DrawWorld(t, placetest.Kind{Single: true, Most: 5})
+		p := New(net, newSpeeds(w.Scope), Options{Threshold: encode.Fixed(0.3)})
+		rule, err := jobs.New("greedy-wait", jobs.Settings{Speeds: newSpeeds(w.Scope), Values: map[string]float64{"threshold": 0.3}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			w.arrive(t)
-			req := w.request()
+			w.Arrive(t)
+			req := w.Request()
 			ours, err := p.Place(req)
 			if err != nil {
 				t.Fatal(err)
@@ -213,7 +217,7 @@ func TestPropertyUntrainedIsGreedyWait(t *testing.T) {
 			if len(req.View.Running()) > 0 && !reflect.DeepEqual(ours.Bind, theirs.Bind) {
 				t.Fatalf("untrained %+v, greedy-wait %+v", ours.Bind, theirs.Bind)
 			}
-			w.apply(t, ours)
+			w.Apply(t, ours)
 		}
 	})
 }
@@ -225,26 +229,26 @@ func TestPropertyMovesGain(t *testing.T) {
 	for _, many := range []int{manySites, 1} {
 		t.Run(fmt.Sprintf("many=%d", many), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				w := drawWorld(t, true, 4)
+				w := placetest.DrawWorld(t, placetest.Kind{Single: true, Most: 4})
 				moves := Moves{Fade: 0.3, Horizon: 600, Welcome: 0.2}
-				moving := New(net, newSpeeds(w.scope), Options{Migrate: time.Minute, Moves: moves})
+				moving := New(net, newSpeeds(w.Scope), Options{Migrate: time.Minute, Moves: moves})
 				moving.mover.many = many
 				for range 4 {
-					w.arrive(t)
-					req := w.request()
+					w.Arrive(t)
+					req := w.Request()
 					with, err := moving.Place(req)
 					if err != nil {
 						t.Fatal(err)
 					}
-					without, err := New(net, newSpeeds(w.scope), Options{}).Place(req)
+					without, err := New(net, newSpeeds(w.Scope), Options{}).Place(req)
 					if err != nil {
 						t.Fatal(err)
 					}
-					a, b := weighted(t, w.scope, req, with, moves, 0.1), weighted(t, w.scope, req, without, moves, 0.1)
+					a, b := weighted(t, w.Scope, req, with, moves, 0.1), weighted(t, w.Scope, req, without, moves, 0.1)
 					if a < b-1e-9 {
 						t.Fatalf("with moves %g, without %g\n%+v\n%+v", a, b, with, without)
 					}
-					w.apply(t, with)
+					w.Apply(t, with)
 				}
 			})
 		})

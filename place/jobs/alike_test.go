@@ -13,17 +13,17 @@ import (
 func TestPropertyIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		plain, indexed := NewBoard(newSpeeds(w.scope, 5)), NewBoard(newSpeeds(w.scope, 5))
+		plain, indexed := NewBoard(newSpeeds(w.Scope, 5)), NewBoard(newSpeeds(w.Scope, 5))
 		indexed.Index()
 		indexed.manyAlike = 0
 		for range 4 {
-			w.arrive(t)
-			plain.Reset(w.request())
-			indexed.Reset(w.request())
-			fresh := NewBoard(newSpeeds(w.scope, 5))
+			w.Arrive(t)
+			plain.Reset(w.Request())
+			indexed.Reset(w.Request())
+			fresh := NewBoard(newSpeeds(w.Scope, 5))
 			fresh.Index()
 			fresh.manyAlike = 0
-			fresh.Reset(w.request())
+			fresh.Reset(w.Request())
 			total := plain.Total()
 			for i := range plain.Pending() {
 				for k, x := range plain.Tasks(plain.Gang(i)) {
@@ -76,9 +76,9 @@ func TestPropertyIndex(t *testing.T) {
 				}
 			}
 			plain.Undo(0)
-			p, _ := New("spread", Settings{Speeds: newSpeeds(w.scope, 5)})
-			d, _ := p.Place(w.request())
-			w.apply(t, d)
+			p, _ := New("spread", Settings{Speeds: newSpeeds(w.Scope, 5)})
+			d, _ := p.Place(w.Request())
+			w.Apply(t, d)
 		}
 	})
 }

@@ -60,13 +60,13 @@ func TestPropertyAssignment(t *testing.T) {
 // of all ways to put jobs on devices.
 func TestPropertyMatchingIsBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := workloadNames(4)
+		names := placetest.Workloads(4)
 		devices, jobs := rapid.IntRange(1, 4).Draw(t, "devices"), rapid.IntRange(1, 5).Draw(t, "jobs")
 		nodes := cluster.Nodes("a", 1, devices, 0)
 		var running []cluster.Running
 		for d := range devices {
 			nodes[0].Devices[d].Slots = 2
-			g := gangOf(fmt.Sprintf("r%d", d), 1, rapid.SampledFrom(names).Draw(t, "tenant"))
+			g := placetest.Gang(fmt.Sprintf("r%d", d), 1, rapid.SampledFrom(names).Draw(t, "tenant"))
 			running = append(running, cluster.Running{Task: g.Tasks[0], Node: nodes[0].Name, On: []int{d}, Group: g.Name})
 		}
 		view, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Running: running})
@@ -75,10 +75,10 @@ func TestPropertyMatchingIsBest(t *testing.T) {
 		}
 		req := place.Request{View: view}
 		for i := range jobs {
-			req.Pending = append(req.Pending, gangOf(fmt.Sprintf("q%d", i), 1, rapid.SampledFrom(names).Draw(t, "job")))
+			req.Pending = append(req.Pending, placetest.Gang(fmt.Sprintf("q%d", i), 1, rapid.SampledFrom(names).Draw(t, "job")))
 		}
 		threshold := rapid.Float64Range(-.5, .5).Draw(t, "threshold")
-		speeds := NewSpeeds(known{placetest.Model{Names: []string{"a"}}, names}, Options{Scope: history.ScopeDevice, Misfits: clash{}})
+		speeds := NewSpeeds(placetest.Known{Model: placetest.Model{Names: []string{"a"}}, List: names}, Options{Scope: history.ScopeDevice, Misfits: placetest.Clash{}})
 		b := NewBoard(speeds)
 		b.Reset(req)
 		best := 0.0

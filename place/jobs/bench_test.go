@@ -12,78 +12,14 @@ import (
 	"github.com/cotenant/cotenant/place/placetest"
 )
 
-// known is placetest.Model with a list of workloads.
-type known struct {
-	placetest.Model
-	workloads []string
-}
-
-func (k known) Workloads(string) []string { return k.workloads }
-
-func workloadNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("w%02d", i)
-	}
-	return names
-}
-
-// busy is a cluster of nodes x devices of two slots, filled but for a share,
-// and as many steps: in each one job ends and another comes.
+// busy is a cluster of nodes x devices of two slots, filled but for a share.
 func busy(tb testing.TB, nodes, devices, queue int, full float64) []place.Request {
 	tb.Helper()
-	ns := cluster.Nodes("v100", nodes, devices, 0)
-	for i := range ns {
-		for d := range ns[i].Devices {
-			ns[i].Devices[d].Slots = 2
-		}
-	}
-	names := workloadNames(26)
-	var running []cluster.Running
-	total := nodes * devices * 2
-	for i := range int(full * float64(total)) {
-		at := i % (nodes * devices)
-		running = append(running, cluster.Running{
-			Task:  cluster.Task{ID: cluster.TaskID(fmt.Sprintf("r%d/0", i)), Workload: names[i*7%26], Role: cluster.Worker, Devices: 1},
-			Node:  ns[at/devices].Name,
-			On:    []int{at % devices},
-			Group: fmt.Sprintf("r%d", i),
-		})
-	}
-	view, err := cluster.NewSnapshot(cluster.Spec{Nodes: ns, Running: running})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var pending []cluster.Group
-	for i := range queue {
-		pending = append(pending, gangOf(fmt.Sprintf("q%d", i), 1, names[i*5%26]))
-	}
-	var reqs []place.Request
-	for i := range 16 {
-		reqs = append(reqs, place.Request{View: view, Pending: pending, Now: time.Hour})
-		gone := i * 3 % len(running)
-		next := running[gone]
-		next.ID, next.Group = cluster.TaskID(fmt.Sprintf("s%d/0", i)), fmt.Sprintf("s%d", i)
-		if view, err = view.Next([]int{gone}, []cluster.Running{next}); err != nil {
-			tb.Fatal(err)
-		}
-		running = view.Running()
-	}
-	return reqs
-}
-
-func gangOf(name string, workers int, workload string) cluster.Group {
-	g := cluster.Group{Name: name, Gang: true}
-	for i := range workers {
-		g.Tasks = append(g.Tasks, cluster.Task{
-			ID: cluster.TaskID(fmt.Sprintf("%s/%d", name, i)), Workload: workload, Role: cluster.Worker, Devices: 1,
-		})
-	}
-	return g
+	return placetest.Busy(tb, placetest.Load{Nodes: nodes, Devices: devices, Tasks: int(full * float64(nodes*devices*2)), Queue: queue})
 }
 
 func believe(scope history.Scope) *Speeds {
-	return NewSpeeds(known{placetest.Model{Names: []string{"v100"}}, workloadNames(26)}, Options{Scope: scope})
+	return NewSpeeds(placetest.Known{Model: placetest.Model{Names: []string{"v100"}}, List: placetest.Workloads(26)}, Options{Scope: scope})
 }
 
 // cpu reports the processor time an operation took, which says more than the
@@ -138,7 +74,7 @@ func BenchmarkPlace(b *testing.B) {
 		b.Run(name+"/4000/gang", func(b *testing.B) {
 			reqs := busy(b, 1000, 4, 1, .4)
 			for i := range reqs {
-				reqs[i].Pending = []cluster.Group{gangOf("g", 4, "w03")}
+				reqs[i].Pending = []cluster.Group{placetest.Gang("g", 4, "w03")}
 			}
 			benchmarkRequests(b, name, reqs)
 		})

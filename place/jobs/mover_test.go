@@ -17,14 +17,14 @@ import (
 // more move.
 func TestPropertyMovesAreWorthIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := workloadNames(4)
+		names := placetest.Workloads(4)
 		devices := rapid.IntRange(2, 4).Draw(t, "devices")
 		nodes := cluster.Nodes("a", 1, devices, 0)
 		var running []cluster.Running
 		for d := range devices {
 			nodes[0].Devices[d].Slots = 2
 			for range rapid.IntRange(0, 2).Draw(t, "tenants") {
-				g := gangOf(fmt.Sprintf("r%d", len(running)), 1, rapid.SampledFrom(names).Draw(t, "workload"))
+				g := placetest.Gang(fmt.Sprintf("r%d", len(running)), 1, rapid.SampledFrom(names).Draw(t, "workload"))
 				running = append(running, cluster.Running{
 					Task: g.Tasks[0], Node: nodes[0].Name, On: []int{d}, Group: g.Name, Movable: rapid.IntRange(0, 3).Draw(t, "movable") > 0,
 				})
@@ -35,7 +35,7 @@ func TestPropertyMovesAreWorthIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		cost, horizon := rapid.Float64Range(1, 2000).Draw(t, "cost"), 1000.
-		speeds := NewSpeeds(known{placetest.Model{Names: []string{"a"}}, names}, Options{Scope: history.ScopeDevice})
+		speeds := NewSpeeds(placetest.Known{Model: placetest.Model{Names: []string{"a"}}, List: names}, Options{Scope: history.ScopeDevice})
 		p, err := New("greedy", Settings{
 			Speeds: speeds, Migrate: time.Duration(cost * float64(time.Second)), Values: map[string]float64{"horizon": horizon},
 		})

@@ -16,148 +16,13 @@ import (
 	"github.com/cotenant/cotenant/place/placetest"
 )
 
-// rates is an Alone that answers from a formula: class b is slower, spreading
-// costs, and w03 cannot run on b.
-type rates struct{}
-
-func (rates) Progress(class, workload string, workers int, span cluster.Span, classes []string) (float64, bool) {
-	if !slices.Contains(classes, class) || class == "b" && workload == "w03" {
-		return 0, false
-	}
-	p := 1.0
-	if class == "b" {
-		p = 0.3 + 0.1*float64(workload[2]-'0')
-	}
-	if span == cluster.SpanApart && workers > 1 {
-		p *= 0.8
-	}
-	return p, true
-}
-
-// clash is a Misfits: w01 and w02 do not fit together.
-type clash struct{}
-
-func (clash) Has(_, key string) bool { return key == "w01+w02" }
-
 func newSpeeds(scope history.Scope, silence uint64) *Speeds {
-	m := known{placetest.Model{Names: []string{"a", "b"}, Silence: silence}, workloadNames(4)}
-	return NewSpeeds(m, Options{Scope: scope, Alone: rates{}, Misfits: clash{}, Pessimism: .5})
+	m := placetest.Known{Model: placetest.Model{Names: []string{"a", "b"}, Silence: silence}, List: placetest.Workloads(4)}
+	return NewSpeeds(m, Options{Scope: scope, Alone: placetest.Rates{}, Misfits: placetest.Clash{}, Pessimism: .5})
 }
 
-// world draws a cluster that runs for some steps: each request follows from
-// the last, with queue and running tasks that come and go.
-type world struct {
-	scope history.Scope
-	nodes []cluster.Node
-	view  *cluster.Snapshot
-	queue []cluster.Group
-	names int
-}
-
-func drawWorld(t *rapid.T) *world {
-	w := &world{scope: rapid.SampledFrom([]history.Scope{history.ScopeDevice, history.ScopeNode}).Draw(t, "scope")}
-	limited := rapid.Bool().Draw(t, "limited")
-	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
-		n := cluster.Node{Name: fmt.Sprintf("n%d", i), Class: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "class")}
-		for d := range rapid.IntRange(0, 3).Draw(t, "devices") {
-			n.Devices = append(n.Devices, cluster.Device{Name: fmt.Sprint(d), Slots: rapid.IntRange(0, 3).Draw(t, "slots")})
-		}
-		if limited {
-			n.Capacity = cluster.Resources{cluster.CPU: int64(rapid.IntRange(1, 8).Draw(t, "cpu"))}
-			n.Slots = rapid.IntRange(0, 5).Draw(t, "tasks")
-		}
-		n.Unschedulable = rapid.IntRange(0, 9).Draw(t, "closed") == 0
-		w.nodes = append(w.nodes, n)
-	}
-	spec := cluster.Spec{Nodes: w.nodes}
-	if rapid.IntRange(0, 4).Draw(t, "constrained") == 0 {
-		spec.Constraints.MaxPerNode = map[string]int{"w00": 1}
-		spec.Constraints.AntiAffinity = []cluster.AntiAffinity{{A: "w01", B: "w03"}}
-	}
-	view, err := cluster.NewSnapshot(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.view = view
-	return w
-}
-
-func (w *world) arrive(t *rapid.T) {
-	for range rapid.IntRange(0, 3).Draw(t, "arrivals") {
-		name := fmt.Sprintf("j%d", w.names)
-		w.names++
-		workload := rapid.SampledFrom(workloadNames(4)).Draw(t, "workload")
-		g := gangOf(name, rapid.IntRange(1, 3).Draw(t, "workers"), workload)
-		g.Gang = rapid.IntRange(0, 9).Draw(t, "gang") > 0
-		g.Arrival = time.Duration(w.names) * time.Minute
-		if rapid.Bool().Draw(t, "requests") {
-			g.Tasks[0].Requests = cluster.Resources{cluster.CPU: 1}
-		}
-		for i := range rapid.IntRange(0, 2).Draw(t, "servers") {
-			g.Tasks = append(g.Tasks, cluster.Task{
-				ID: cluster.TaskID(fmt.Sprintf("%s/ps%d", name, i)), Workload: workload + "/ps", Role: cluster.ParameterServer,
-				Requests: cluster.Resources{cluster.CPU: 1},
-			})
-		}
-		w.queue = append(w.queue, g)
-	}
-}
-
-func (w *world) request() place.Request {
-	return place.Request{View: w.view, Pending: slices.Clone(w.queue), Now: time.Duration(w.names+1) * time.Minute}
-}
-
-// apply runs what was bound and ends some of what ran.
-func (w *world) apply(t *rapid.T, d place.Decision) {
-	bound := map[cluster.TaskID]place.Binding{}
-	for _, b := range d.Bind {
-		bound[b.Task] = b
-	}
-	var added []cluster.Running
-	var queue []cluster.Group
-	for _, g := range w.queue {
-		var left []cluster.Task
-		for _, task := range g.Tasks {
-			b, ok := bound[task.ID]
-			if !ok {
-				left = append(left, task)
-				continue
-			}
-			added = append(added, cluster.Running{Task: task, Node: b.Node, On: b.Devices, Group: g.Name, Movable: true})
-		}
-		if len(left) > 0 {
-			g.Tasks = left
-			queue = append(queue, g)
-		}
-	}
-	w.queue = queue
-	ended := map[string]bool{}
-	for _, r := range w.view.Running() {
-		if _, ok := ended[r.Group]; !ok {
-			ended[r.Group] = rapid.IntRange(0, 2).Draw(t, "ends") == 0
-		}
-	}
-	var gone []int
-	for i, r := range w.view.Running() {
-		if ended[r.Group] {
-			gone = append(gone, i)
-		}
-	}
-	for _, m := range d.Move {
-		for i, r := range w.view.Running() {
-			if r.ID == m.Task && !ended[r.Group] {
-				gone = append(gone, i)
-				r.Node, r.On = m.To, m.Devices
-				added = append(added, r)
-			}
-		}
-	}
-	slices.Sort(gone)
-	view, err := w.view.Next(gone, added)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.view = view
+func drawWorld(t *rapid.T) *placetest.World {
+	return placetest.DrawWorld(t, placetest.Kind{Most: 4, Loose: true})
 }
 
 // checkDecision holds a decision against what every policy must keep.
@@ -254,7 +119,7 @@ func TestPropertyDecisions(t *testing.T) {
 
 func checkPolicy(t *rapid.T, name string, migrate time.Duration) {
 	w := drawWorld(t)
-	speeds := newSpeeds(w.scope, 5)
+	speeds := newSpeeds(w.Scope, 5)
 	if rapid.Bool().Draw(t, "forgetful") {
 		speeds.limit = 0
 	}
@@ -264,19 +129,19 @@ func checkPolicy(t *rapid.T, name string, migrate time.Duration) {
 		t.Fatal(err)
 	}
 	for range 4 {
-		w.arrive(t)
-		req := w.request()
+		w.Arrive(t)
+		req := w.Request()
 		d, err := p.Place(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkDecision(t, speeds, req, d)
-		s.Speeds = newSpeeds(w.scope, 5)
+		s.Speeds = newSpeeds(w.Scope, 5)
 		fresh, _ := New(name, s)
 		if again, _ := fresh.Place(req); !reflect.DeepEqual(d, again) {
 			t.Fatalf("a policy that has seen the past decides\n%+v\na fresh one\n%+v", d, again)
 		}
-		w.apply(t, d)
+		w.Apply(t, d)
 	}
 }
 
@@ -340,7 +205,7 @@ func naive(b *Board) float64 {
 			worst = min(worst, performance)
 			if !x.ps {
 				progress := func(span cluster.Span) float64 {
-					p, known := rates{}.Progress(b.ClassName(int(x.site)), w, int(b.gangs[g].workers), span, b.usable)
+					p, known := placetest.Rates{}.Progress(b.ClassName(int(x.site)), w, int(b.gangs[g].workers), span, b.usable)
 					if !known { // then it is known nowhere in the cluster
 						return 1
 					}
@@ -365,10 +230,10 @@ func naive(b *Board) float64 {
 func TestPropertyGainAndUndo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		b := NewBoard(newSpeeds(w.scope, 5))
+		b := NewBoard(newSpeeds(w.Scope, 5))
 		for range 3 {
-			w.arrive(t)
-			b.Reset(w.request())
+			w.Arrive(t)
+			b.Reset(w.Request())
 			before := b.text()
 			total := b.Total()
 			if n := naive(b); math.Abs(n-total) > 1e-9 {
@@ -410,9 +275,9 @@ func TestPropertyGainAndUndo(t *testing.T) {
 			if after := b.text(); after != before {
 				t.Fatalf("undone:\n%s\nbefore:\n%s", after, before)
 			}
-			p, _ := New("spread", Settings{Speeds: newSpeeds(w.scope, 5)})
-			d, _ := p.Place(w.request())
-			w.apply(t, d)
+			p, _ := New("spread", Settings{Speeds: newSpeeds(w.Scope, 5)})
+			d, _ := p.Place(w.Request())
+			w.Apply(t, d)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func curves(names ...string) *history.AloneRates {
 
 // scales is a gang with bounds.
 func scales(name string, workers, least, most int) cluster.Group {
-	g := gangOf(name, workers, "w")
+	g := placetest.Gang(name, workers, "w")
 	g.MinWorkers, g.MaxWorkers = least, most
 	return g
 }
@@ -180,7 +180,7 @@ func TestScalingStory(t *testing.T) {
 		name: "not worth it", view: place4(scales("a", 2, 1, 8)), horizon: 100, want: "a:2",
 	}, {
 		// b gains 3600 s; a loses 4/18 of 3600 s and 60 s of its 28/18.
-		name: "give way", view: grown(place4(scales("a", 2, 1, 8)), 4), pending: []cluster.Group{gangOf("b", 1, "w")},
+		name: "give way", view: grown(place4(scales("a", 2, 1, 8)), 4), pending: []cluster.Group{placetest.Gang("b", 1, "w")},
 		want: "a:3 b:1", why: map[cluster.TaskID]string{"a/worker-3": "a shrinks to 3 workers, so that b can start: that is worth 2707 s of progress"},
 	}, {
 		// One worker of a: 3 and 1 make 24/28 + 10/18 = 1.413; two: 18/28 + 1 = 1.643.
@@ -188,12 +188,12 @@ func TestScalingStory(t *testing.T) {
 	}, {
 		name: "not below its least", view: place4(scales("a", 4, 3, 4)), pending: []cluster.Group{scales("b", 2, 1, 2)}, want: "a:3 b:1",
 	}, {
-		name: "start small", view: place4(gangOf("a", 2, "w")), pending: []cluster.Group{scales("b", 4, 1, 4)}, want: "a:2 b:2",
+		name: "start small", view: place4(placetest.Gang("a", 2, "w")), pending: []cluster.Group{scales("b", 4, 1, 4)}, want: "a:2 b:2",
 	}, {
-		name: "nobody scales", view: place4(gangOf("a", 3, "w")), pending: []cluster.Group{gangOf("b", 2, "w")}, want: "a:3",
+		name: "nobody scales", view: place4(placetest.Gang("a", 3, "w")), pending: []cluster.Group{placetest.Gang("b", 2, "w")}, want: "a:3",
 	}, {
 		// The free device is b's, who waits for another.
-		name: "not what others wait for", view: place4(scales("a", 2, 2, 8), gangOf("c", 1, "w")), pending: []cluster.Group{gangOf("b", 2, "w")}, want: "a:2 c:1",
+		name: "not what others wait for", view: place4(scales("a", 2, 2, 8), placetest.Gang("c", 1, "w")), pending: []cluster.Group{placetest.Gang("b", 2, "w")}, want: "a:2 c:1",
 	}} {
 		t.Run(c.name, func(t *testing.T) {
 			speeds := NewSpeeds(nil, Options{Scope: history.ScopeDevice, Alone: curves("w")})
@@ -250,7 +250,7 @@ func TestScaleOfRates(t *testing.T) {
 // what was there.
 func TestPropertyScaling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		names := workloadNames(3)
+		names := placetest.Workloads(3)
 		var nodes []cluster.Node
 		for n := range rapid.IntRange(1, 2).Draw(t, "nodes") {
 			node := cluster.Nodes("a", 1, rapid.IntRange(1, 4).Draw(t, "devices"), 0)[0]
@@ -261,14 +261,14 @@ func TestPropertyScaling(t *testing.T) {
 			nodes = append(nodes, node)
 		}
 		draw := func(name string) cluster.Group {
-			g := gangOf(name, rapid.IntRange(1, 3).Draw(t, "workers"), rapid.SampledFrom(names).Draw(t, "workload"))
+			g := placetest.Gang(name, rapid.IntRange(1, 3).Draw(t, "workers"), rapid.SampledFrom(names).Draw(t, "workload"))
 			if rapid.IntRange(0, 3).Draw(t, "scales") > 0 {
 				g.MinWorkers = rapid.IntRange(1, len(g.Tasks)).Draw(t, "least")
 				g.MaxWorkers = len(g.Tasks) + rapid.IntRange(0, 3).Draw(t, "more")
 			}
 			return g
 		}
-		speeds := NewSpeeds(known{placetest.Model{Names: []string{"a"}}, names}, Options{Scope: history.ScopeDevice, Alone: curves(names...)})
+		speeds := NewSpeeds(placetest.Known{Model: placetest.Model{Names: []string{"a"}}, List: names}, Options{Scope: history.ScopeDevice, Alone: curves(names...)})
 		view, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes})
 		if err != nil {
 			t.Fatal(err)

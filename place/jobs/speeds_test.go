@@ -37,11 +37,11 @@ func TestSpeedsSilenceIsAFairShare(t *testing.T) {
 }
 
 func TestSpeedsPessimism(t *testing.T) {
-	m := known{placetest.Model{Names: []string{"a"}}, workloadNames(4)}
+	m := placetest.Known{Model: placetest.Model{Names: []string{"a"}}, List: placetest.Workloads(4)}
 	plain, wary := NewSpeeds(m, Options{}), NewSpeeds(m, Options{Pessimism: 2})
 	predicted := 0
-	for _, v := range workloadNames(4) {
-		for _, w := range workloadNames(4) {
+	for _, v := range placetest.Workloads(4) {
+		for _, w := range placetest.Workloads(4) {
 			c := plain.of("a", v, w)
 			e := m.Predict("a", history.Rate, []cluster.Colocation{plain.Colocation(c)})[0]
 			at := 0
@@ -67,7 +67,7 @@ func TestSpeedsPessimism(t *testing.T) {
 }
 
 func TestSpeedsMisfitsHoldForMore(t *testing.T) {
-	s := NewSpeeds(nil, Options{Misfits: clash{}})
+	s := NewSpeeds(nil, Options{Misfits: placetest.Clash{}})
 	for _, c := range []struct {
 		workloads string
 		want      bool

@@ -11,6 +11,7 @@ import (
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/placetest"
 )
 
 // pairs is a model from a table of both performances by pair, "a b": .5 .4;
@@ -65,7 +66,7 @@ func story(t *testing.T, nodes, running string, pending ...string) place.Request
 	}
 	for i, r := range strings.Fields(running) {
 		workload, at, _ := strings.Cut(r, "@")
-		g := gangOf(fmt.Sprintf("r%d", i), 1, workload)
+		g := placetest.Gang(fmt.Sprintf("r%d", i), 1, workload)
 		spec.Running = append(spec.Running, cluster.Running{
 			Task: g.Tasks[0], Node: "n" + at[:1], On: []int{int(at[2] - '0')}, Group: g.Name, Movable: true,
 		})
@@ -81,7 +82,7 @@ func story(t *testing.T, nodes, running string, pending ...string) place.Request
 		if many {
 			workers = int(n[0] - '0')
 		}
-		g := gangOf(fmt.Sprintf("q%d", i), workers, workload)
+		g := placetest.Gang(fmt.Sprintf("q%d", i), workers, workload)
 		g.Arrival = time.Hour - time.Duration(len(pending)-i)*time.Minute
 		req.Pending = append(req.Pending, g)
 	}

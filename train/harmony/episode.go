@@ -87,7 +87,7 @@ func (t *Trainer) rollout(worker int, world *World, seed, take uint64) (*rl.Traj
 		sampler: &rl.Sampler{Net: t.learner.Net, Rand: num.Rand(seed, 3, take), Epsilon: o.Explore.At(t.learner.Updates())},
 		into:    into, rand: num.Rand(seed, 4, take), share: o.Noted, aware: !o.Unaware,
 	}
-	policy := place_harmony.New(t.learner.Net, t.speeds(worker, world), place_harmony.Options{Picker: x, MaxWait: o.MaxWait})
+	policy := place_harmony.New(t.learner.Net, t.speeds(worker, world), place_harmony.Options{Picker: x, MaxWait: o.MaxWait, Threshold: o.Threshold})
 	c := t.simulation(worker, world, e, policy)
 	sites := 0.0
 	for i := range e.Nodes {

@@ -33,7 +33,7 @@ type champion struct {
 // the geometric mean of its mean JCT over the rival's.
 func (t *Trainer) Judge(ctx context.Context, net *num.Scorer, rivals ...Rival) ([]float64, error) {
 	ours, err := t.play(ctx, func(speeds *jobs.Speeds) (place.Policy, error) {
-		return place_harmony.New(net, speeds, place_harmony.Options{MaxWait: t.Config.MaxWait}), nil
+		return place_harmony.New(net, speeds, place_harmony.Options{MaxWait: t.Config.MaxWait, Threshold: t.Config.Threshold}), nil
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/encode"
 	place_harmony "github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/learned"
@@ -20,7 +21,7 @@ func live(t *testing.T, w harmony.World, jobsInAll int, o *harmony.OnlineOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := place_harmony.New(net, w.Speeds.Fork(), place_harmony.Options{})
+	policy := place_harmony.New(net, w.Speeds.Fork(), place_harmony.Options{Threshold: encode.Fixed(0.3)})
 	e, err := w.Draw(1)
 	if err != nil {
 		t.Fatal(err)

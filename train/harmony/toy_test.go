@@ -7,6 +7,7 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place/encode"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/rl"
 	"github.com/cotenant/cotenant/train/harmony"
@@ -63,6 +64,7 @@ func quick(worlds ...harmony.World) harmony.Config {
 	o.Good = rl.Constant(0.1)
 	return harmony.Config{
 		Worlds: worlds, Seed: 1, Updates: 12, Episodes: 16, Takes: 4, Prior: 5, Noted: 0.5, Every: 4, Validation: 4, Rl: &o,
+		Threshold: encode.Fixed(0.3), // that the toy is there to undo
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/place/encode"
 	place_harmony "github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/rl"
@@ -35,8 +36,9 @@ type Config struct {
 	// experts out (Explore is 0 then), and Forget the replay.
 	Explore         rl.Schedule
 	Unaware, Forget bool
-	// MaxWait is handed to the policy.
-	MaxWait time.Duration
+	// MaxWait and Threshold (encode.DefaultThreshold) are handed to the policy.
+	MaxWait   time.Duration
+	Threshold encode.Threshold
 	// Every is how many updates pass between looks at the validation seeds (10),
 	// Validation how many seeds of each world those are (16).
 	Every, Validation int
@@ -57,6 +59,9 @@ func (c *Config) defaults() {
 	set(&c.Validation, 16)
 	if c.Prior == 0 {
 		c.Prior = 20
+	}
+	if c.Threshold == (encode.Threshold{}) {
+		c.Threshold = encode.DefaultThreshold
 	}
 	if c.Horizon == 0 {
 		c.Horizon = 3
