@@ -161,17 +161,7 @@ func (b *Balancer) Options() Options { return b.options }
 // of some. Reports that are refused, each with an error of its own in the
 // joined result, do not keep the others out.
 func (b *Balancer) Observe(reports []Report) error {
-	b.Learn()
-	var refused []error
-	for _, r := range reports {
-		if err := b.observe(r); err != nil {
-			refused = append(refused, err)
-		}
-	}
-	if b.untrained {
-		b.forecaster.forecast()
-	}
-	return errors.Join(refused...)
+	return errors.Join(b.ObserveEach(reports)...)
 }
 
 // Learn trains the predictors on what was observed. Observe does so first, if
@@ -260,7 +250,9 @@ func (b *Balancer) Next(iteration int64) Shares {
 		b.fresh = false
 		sizes, err := b.allocator.allocate(b, b.sizes, iteration)
 		if err != nil || !holds(b.limits, sizes, b.options.GlobalBatch) {
-			sizes = b.equal()
+			if sizes = b.sizes; sizes == nil {
+				sizes = b.equal()
+			}
 		}
 		b.sizes = sizes
 	}

@@ -22,8 +22,8 @@ type cell struct {
 type curve struct {
 	Cells []cell `json:"cells,omitempty"` // ascending
 	// Base is the curve from before the last change, at sizes from BaseLo on.
-	Base   []float64 `json:"base,omitempty"`
-	BaseLo int       `json:"base_lo,omitempty"`
+	Base   floats `json:"base,omitempty"`
+	BaseLo int    `json:"base_lo,omitempty"`
 
 	// Up and Down are the sums of Page's test for a change of the mean (CUSUM,
 	// Biometrika 1954), UpRun and DownRun the measurements since each was 0.
@@ -40,12 +40,16 @@ type curve struct {
 	Squares float64 `json:"squares,omitempty"`
 	Free    float64 `json:"free,omitempty"`
 
-	// lo.. are the sizes of mean and sd, the curve as it is believed now.
-	lo       int
-	mean, sd []float64
-	// step is the walk's step from each size to the next, told how much of it the
+	// Mean and SD are the curve as it is believed now, at Lo, Lo+1, ... times Grain
+	// samples: sizes in the thousands are told apart by more than one.
+	Lo    int    `json:"lo,omitempty"`
+	Grain int    `json:"grain,omitempty"`
+	Mean  floats `json:"mean,omitempty"`
+	SD    floats `json:"sd,omitempty"`
+	// Step is the walk's step from each size to the next, Told how much of it the
 	// cells tell: 0 nothing, 1 all.
-	step, told []float64
+	Step floats `json:"step,omitempty"`
+	Told floats `json:"told,omitempty"`
 }
 
 // Constants of the walk. Slope deviates from the base's by a share of it; jumps
@@ -74,7 +78,7 @@ func (c *curve) add(size int, seconds, noise float64) (changed bool) {
 	y := math.Log(seconds)
 	c.Recent = append(c.Recent, cell{size, 1, y})
 	if len(c.Recent) > maxRecent {
-		c.Recent = c.Recent[1:]
+		c.Recent = append(c.Recent[:0], c.Recent[1:]...)
 	}
 	if c.test(size, y, noise) {
 		c.restart()
@@ -109,11 +113,12 @@ func (c *curve) merge(size int, y, noise float64) {
 
 // test runs the test for a change with a measurement.
 func (c *curve) test(size int, y, noise float64) bool {
-	if len(c.mean) == 0 || size < c.lo || size >= c.lo+len(c.mean) {
+	at := size/max(c.Grain, 1) - c.Lo
+	if at < 0 || at >= len(c.Mean) {
 		return false
 	}
-	sd := c.sd[size-c.lo]
-	z := (y - c.mean[size-c.lo]) / math.Sqrt(noise*noise+sd*sd)
+	sd := c.SD[at]
+	z := (y - c.Mean[at]) / math.Sqrt(noise*noise+sd*sd)
 	z = min(max(z, -cusumClip), cusumClip)
 	c.Up, c.UpRun = max(0, c.Up+z-cusumDrift), c.UpRun+1
 	c.Down, c.DownRun = max(0, c.Down-z-cusumDrift), c.DownRun+1
@@ -133,34 +138,38 @@ func (c *curve) restart() {
 		run = c.DownRun
 	}
 	since := slices.Clone(c.Recent[max(0, len(c.Recent)-run):])
-	c.Base, c.BaseLo = slices.Clone(c.mean), c.lo
+	c.Base, c.BaseLo = slices.Clone(c.Mean), c.Lo
 	c.Cells = nil
 	c.Up, c.Down, c.UpRun, c.DownRun = 0, 0, 0, 0
 	c.Recent = since
 	for _, m := range since {
 		c.merge(m.Size, m.Mean, math.Inf(1))
 	}
-	c.mean, c.sd = nil, nil
+	c.Mean, c.SD, c.Step, c.Told = nil, nil, nil, nil
 }
 
 // kappas are the sizes whose time a batch takes on top of its own, from which
 // the affine base is chosen.
 var kappas = []float64{0.05, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256}
 
-// learn brings mean and sd, of sizes from lo to hi, up to date. Noise is the
+// learn brings mean and sd, of sizes from lo to hi grains, up to date. Noise is the
 // relative standard deviation of a measurement. Kin is the shape of the other
 // workers' curves, nil where there is none: of the bases at hand the one under
 // which the cells are most likely counts.
-func (c *curve) learn(lo, hi int, noise float64, kin *shape) {
+func (c *curve) learn(lo, hi, grain int, noise float64, kin *shape) {
 	n := hi - lo + 1
-	c.lo = lo
-	c.mean, c.sd = slices.Grow(c.mean[:0], n)[:n], slices.Grow(c.sd[:0], n)[:n]
-	c.step, c.told = slices.Grow(c.step[:0], n)[:n], slices.Grow(c.told[:0], n)[:n]
-	w := walk{noise: noise, lo: lo, cells: c.Cells}
+	if c.Grain != grain {
+		c.Base = nil
+	}
+	c.Lo, c.Grain = lo, grain
+	cells := c.coarse()
+	c.Mean, c.SD = slices.Grow(c.Mean[:0], n)[:n], slices.Grow(c.SD[:0], n)[:n]
+	c.Step, c.Told = slices.Grow(c.Step[:0], n)[:n], slices.Grow(c.Told[:0], n)[:n]
+	w := walk{noise: noise, lo: lo, cells: cells}
 	best, choice := math.Inf(-1), 0
 	bases := []func(){
-		func() { w.affine(c.kappa(noise, nil), lo, hi, nil) },
-		func() { w.affine(c.kappa(noise, kin), lo, hi, kin) },
+		func() { w.affine(kappa(cells, noise, nil), lo, hi, nil) },
+		func() { w.affine(kappa(cells, noise, kin), lo, hi, kin) },
 		func() {
 			w.base = c.based(lo, hi)
 			w.prior(calmRate, func(x int) float64 { return 1 / float64(max(x, 1)) })
@@ -182,29 +191,47 @@ func (c *curve) learn(lo, hi int, noise float64, kin *shape) {
 	switch choice {
 	case 1:
 		for i := range n - 1 {
-			c.step[i] += c.told[i] * (kin.sum[i+1] - kin.sum[i])
+			c.Step[i] += c.Told[i] * (kin.sum[i+1] - kin.sum[i])
 		}
 	case 2:
-		clear(c.told)
+		clear(c.Told)
 	}
+}
+
+// coarse are the cells with sizes in grains.
+func (c *curve) coarse() []cell {
+	if c.Grain == 1 {
+		return c.Cells
+	}
+	var out []cell
+	for _, m := range c.Cells {
+		m.Size /= c.Grain
+		if n := len(out); n > 0 && out[n-1].Size == m.Size {
+			last := &out[n-1]
+			last.Mean = (last.Mean*last.N + m.Mean*m.N) / (last.N + m.N)
+			last.N += m.N
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // guess fills the curve of a worker that was never measured with the mean of
 // the others, far from sure.
-func (c *curve) guess(curves []*curve, l limits) {
-	lo, hi := max(l.lo, 1), max(l.hi, 1)
-	for x := lo; x <= hi; x++ {
+func (c *curve) guess(curves []*curve) {
+	for x := c.Lo; x < c.Lo+len(c.Mean); x++ {
 		total, n := 0.0, 0.0
 		for _, o := range curves {
-			if len(o.Cells) > 0 && len(o.mean) > 0 {
-				k := min(max(x-o.lo, 0), len(o.mean)-1)
-				total += o.mean[k] + math.Log(float64(x)/float64(o.lo+k))
+			if len(o.Cells) > 0 && len(o.Mean) > 0 && o.Grain == c.Grain {
+				k := min(max(x-o.Lo, 0), len(o.Mean)-1)
+				total += o.Mean[k] + math.Log(float64(x)/float64(o.Lo+k))
 				n++
 			}
 		}
-		c.mean[x-lo], c.sd[x-lo] = total/max(n, 1), 0.5
+		c.Mean[x-c.Lo], c.SD[x-c.Lo] = total/max(n, 1), 0.5
 	}
-	clear(c.told)
+	clear(c.Told)
 }
 
 // shape is how curves of other workers differ from affine ones: the logarithm
@@ -217,18 +244,18 @@ type shape struct {
 
 // kin is the shape common to all curves but the one of index skip: steps
 // averaged by how well each worker has measured them.
-func kin(curves []*curve, skip, lo, hi int) *shape {
+func kin(curves []*curve, skip, lo, hi, grain int) *shape {
 	s := &shape{lo, make([]float64, hi-lo+1), make([]float64, hi-lo+1)}
 	any := false
 	for x := lo; x < hi; x++ {
 		total, weight := 0.0, 0.0
 		for i, c := range curves {
-			k := x - c.lo
-			if i == skip || k < 0 || k+1 >= len(c.step) {
+			k := x - c.Lo
+			if i == skip || c.Grain != grain || k < 0 || k+1 >= len(c.Step) {
 				continue
 			}
-			a := c.told[k] / (1.02 - c.told[k])
-			total += a * c.step[k]
+			a := c.Told[k] / (1.02 - c.Told[k])
+			total += a * c.Step[k]
 			weight += a
 		}
 		s.sum[x-lo+1] = s.sum[x-lo] + total/(weight+0.5)
@@ -243,15 +270,15 @@ func kin(curves []*curve, skip, lo, hi int) *shape {
 
 // kappa chooses the affine base by the likelihood of the cells, with the walk
 // between them.
-func (c *curve) kappa(noise float64, kin *shape) float64 {
+func kappa(cells []cell, noise float64, kin *shape) float64 {
 	best, choice := math.Inf(-1), kappas[0]
 	for i, k := range kappas {
 		l := -0.25 * float64(i) // the simplest that explains
 		m, p := 0.0, float64(diffuse)
-		for j, cell := range c.Cells {
+		for j, cell := range cells {
 			x := float64(cell.Size) + k
 			if j > 0 {
-				from := c.Cells[j-1].Size
+				from := cells[j-1].Size
 				// The sum of the steps' variances, as an integral.
 				p += slopeSD*slopeSD*(1/(float64(from)+k-0.04)-1/(x-0.04)) + jumpRate*jumpSD*jumpSD*float64(cell.Size-from)
 			}
@@ -368,7 +395,7 @@ const rounds = 4
 // (Rauch, Tung and Striebel 1965), and which steps are jumps by expectation
 // maximisation.
 func (w *walk) smooth(c *curve) {
-	mean, sd := c.mean, c.sd
+	mean, sd := c.Mean, c.SD
 	n := len(w.base)
 	for round := range rounds {
 		w.filter()
@@ -385,8 +412,8 @@ func (w *walk) smooth(c *curve) {
 			if round < rounds-1 {
 				w.decide(i, d*d+left)
 			} else {
-				c.step[i] = d
-				c.told[i] = min(max(1-left/(w.slope[i]+jumpRate*jumpSD*jumpSD), 0), 1)
+				c.Step[i] = d
+				c.Told[i] = min(max(1-left/(w.slope[i]+jumpRate*jumpSD*jumpSD), 0), 1)
 			}
 			m, p = newM, newP
 			mean[i], sd[i] = m, p

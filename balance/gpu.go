@@ -45,23 +45,24 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 		return b.equal(), nil
 	}
 	g.Since++
+	grain := b.grain()
 	for i, c := range curves {
-		lo, hi := max(all[i].lo, 1), max(all[i].hi, 1)
+		lo, hi := span(all[i], grain, n)
 		var others *shape
 		if n > 1 && n <= maxKin {
-			others = kin(curves, i, lo, hi)
+			others = kin(curves, i, lo, hi, grain)
 		}
-		c.learn(lo, hi, noise, others)
+		c.learn(lo, hi, grain, noise, others)
 	}
-	for i, c := range curves {
+	for _, c := range curves {
 		if len(c.Cells) == 0 {
-			c.guess(curves, all[i])
+			c.guess(curves)
 		}
 	}
 	shade := func(by float64) []timing {
 		times := make([]timing, n)
-		for i, w := range b.workers {
-			times[i] = b.known[w.Name].Curve.timing(all[i], by)
+		for i, c := range curves {
+			times[i] = c.timing(all[i], by)
 		}
 		return times
 	}
@@ -108,74 +109,4 @@ func (b *Balancer) noise() float64 {
 		free += c.Free
 	}
 	return min(max(math.Sqrt(squares/free), 0.003), 0.5)
-}
-
-// timing is the curve with times off by a number of standard deviations.
-func (c *curve) timing(l limits, by float64) timing {
-	t := &table{limits: l, times: make([]float64, l.hi-l.lo+1), least: make([]float64, l.hi-l.lo+1)}
-	for x := l.lo; x <= l.hi; x++ {
-		if x == 0 || len(c.mean) == 0 {
-			continue
-		}
-		k := x - c.lo
-		t.times[x-l.lo] = math.Exp(c.mean[k] + by*c.sd[k])
-	}
-	if l.sizes != nil {
-		for x := l.lo; x <= l.hi; x++ {
-			if !l.allows(x) {
-				t.times[x-l.lo] = math.Inf(1)
-			}
-		}
-	}
-	least := math.Inf(1)
-	for k := len(t.times) - 1; k >= 0; k-- {
-		least = min(least, t.times[k])
-		t.least[k] = least
-	}
-	return t
-}
-
-// table is a time for each size of the limits.
-type table struct {
-	limits
-	times []float64 // of lo, lo+1, ...; infinite where a size is not allowed
-	least []float64 // of this size and all larger ones
-}
-
-func (t *table) at(size int) float64 { return t.times[size-t.lo] }
-
-func (t *table) top(most float64) (run, bool) {
-	// least ascends, so the largest size in time is the last with least <= most.
-	at, _ := slices.BinarySearchFunc(t.least, most, func(a, b float64) int {
-		if a <= b {
-			return -1
-		}
-		return 1
-	})
-	if at == 0 {
-		return run{}, false
-	}
-	hi := at - 1
-	lo := hi
-	for lo > 0 && t.times[lo-1] <= most {
-		lo--
-	}
-	return run{t.lo + lo, t.lo + hi}, true
-}
-
-func (t *table) runs(most float64, dst []run) []run {
-	from := -1
-	for k, v := range t.times {
-		switch in := v <= most; {
-		case in && from < 0:
-			from = k
-		case !in && from >= 0:
-			dst = append(dst, run{t.lo + from, t.lo + k - 1})
-			from = -1
-		}
-	}
-	if from >= 0 {
-		dst = append(dst, run{t.lo + from, t.hi})
-	}
-	return dst
 }

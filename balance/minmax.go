@@ -130,9 +130,13 @@ func descend(times []timing, total int, t float64) ([]int, bool) {
 		return nil, false
 	}
 	heap.Init(&q)
-	for ; excess > 0; excess-- {
+	// By single samples; by more where that would take many steps.
+	by := max(1, excess/(64*len(times)))
+	for excess > 0 {
 		s := &q[0]
-		sizes[s.worker]--
+		give := min(by, excess, sizes[s.worker]-s.lo)
+		sizes[s.worker] -= give
+		excess -= give
 		if sizes[s.worker] == s.lo {
 			heap.Pop(&q)
 			continue
