@@ -174,6 +174,7 @@ func (c *Coordinator) Report(_ context.Context, r *balancev1.ReportRequest) (*ba
 	} else {
 		c.saver.mark(j, false)
 	}
+	go j.learn() // waits for this call's end
 	c.metrics.taken.Add(float64(len(taken)))
 	c.metrics.refused.Add(float64(len(refused)))
 	c.metrics.decision.Observe(time.Since(begun).Seconds())

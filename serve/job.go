@@ -163,19 +163,23 @@ type taken struct {
 	report balance.Report
 }
 
-// observe hands the reports to the balancer, one by one.
+// observe hands the reports to the balancer.
 func (j *job) observe(r *balancev1.ReportRequest, now time.Time) (all []taken, refused []*balancev1.Refusal) {
 	j.heard = now
-	all = make([]taken, 0, len(r.GetReports()))
-	one := make([]balance.Report, 1)
+	read := make([]balance.Report, 0, len(r.GetReports()))
 	for _, w := range r.GetReports() {
 		report, err := readReport(r, w)
-		if err == nil {
-			one[0] = report
-			err = j.balancer.Observe(one)
-		}
 		if err != nil {
 			refused = append(refused, &balancev1.Refusal{Worker: w.GetWorker(), Reason: err.Error()})
+			continue
+		}
+		read = append(read, report)
+	}
+	all = make([]taken, 0, len(read))
+	for i, err := range j.balancer.ObserveEach(read) {
+		report := read[i]
+		if err != nil {
+			refused = append(refused, &balancev1.Refusal{Worker: report.Worker, Reason: err.Error()})
 			continue
 		}
 		at := j.index[report.Worker]
@@ -185,6 +189,16 @@ func (j *job) observe(r *balancev1.ReportRequest, now time.Time) (all []taken, r
 		all = append(all, taken{at, report})
 	}
 	return all, refused
+}
+
+// learn trains the predictors when the shares are out, so that training delays
+// nobody but the job's own next report, which needs it.
+func (j *job) learn() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.gone {
+		j.balancer.Learn()
+	}
 }
 
 func readReport(r *balancev1.ReportRequest, w *balancev1.WorkerReport) (balance.Report, error) {
