@@ -3,6 +3,7 @@ package services
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
@@ -30,11 +31,11 @@ type board struct {
 	skewed  int          // kinds whose spread is broken
 }
 
-func newBoard(s *cluster.Snapshot, truth interference.Model) *board {
+func newBoard(s *cluster.Snapshot, truth interference.Model, memory *Memory) *board {
 	workloads := s.Workloads()
 	one := make([]cluster.Task, len(workloads))
 	names := make([]string, len(workloads))
-	b := &board{kind: make(map[string]int32, len(workloads)), parts: map[place.Config][]float64{}, model: truth, silent: -1}
+	b := &board{kind: make(map[string]int32, len(workloads)), model: truth, silent: -1}
 	// With one task of each, kinds are workloads, in their order.
 	for i, w := range workloads {
 		one[i] = cluster.Task{Workload: w.Name}
@@ -42,11 +43,19 @@ func newBoard(s *cluster.Snapshot, truth interference.Model) *board {
 		b.kind[w.Name] = int32(i)
 	}
 	b.Placement = cluster.NewPlacement(s, one)
-	total := make([]int, len(workloads))
-	if len(total) > 0 {
-		total[0] = 1 // so that Sum is not divided
+	if memory == nil {
+		memory = &Memory{}
 	}
-	b.values = place.NewValues(truth, place.MeanPerformance, names, total, 0)
+	if memory.values == nil || !slices.Equal(memory.workloads, names) {
+		total := make([]int, len(workloads))
+		if len(total) > 0 {
+			total[0] = 1 // so that Sum is not divided
+		}
+		*memory = Memory{
+			workloads: names, values: place.NewValues(truth, place.MeanPerformance, names, total, 0), parts: map[place.Config][]float64{},
+		}
+	}
+	b.values, b.parts = memory.values, memory.parts
 	nodes := s.Nodes()
 	b.config = make([]place.Config, len(nodes))
 	for n := range nodes {

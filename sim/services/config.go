@@ -64,9 +64,19 @@ type Config struct {
 	// What happened to the cluster since the last call came through Watch. The
 	// View, as policies see it, stands during the call only.
 	Decided func(place.Request, place.Decision)
+	// Memory, where not nil, keeps what the truth says from run to run.
+	Memory *Memory
 	// Stop, where not nil, is asked now and then; true ends the run with an error.
 	// It is also the policy's Request.Stop.
 	Stop func() bool
+}
+
+// Memory keeps what one truth said about co-locations, for runs with the same
+// workloads; the zero value is empty. It is for one run at a time.
+type Memory struct {
+	workloads []string
+	values    *place.Values
+	parts     map[place.Config][]float64
 }
 
 // Stretch is a span of time in which nothing changed. Within warm-up or not is

@@ -138,7 +138,7 @@ func newRun(c Config) (*run, error) {
 		return nil, err
 	}
 	r.view, r.chain = s, cluster.NewBriefChain(s)
-	r.board = newBoard(s, c.Truth)
+	r.board = newBoard(s, c.Truth, c.Memory)
 	r.on = make([][]*task, len(r.nodes))
 	r.down = make([]bool, len(r.nodes))
 	r.skewOf = make([]int, len(s.Workloads()))

@@ -146,6 +146,7 @@ func TestMixes(t *testing.T) {
 }
 
 func TestSameSeedSameRun(t *testing.T) {
+	memory := &services.Memory{}
 	run := func(seed uint64) string {
 		s := standard()
 		s.Horizon = 5 * time.Hour
@@ -159,15 +160,18 @@ func TestSameSeedSameRun(t *testing.T) {
 		}
 		r, err := services.Run(services.Config{
 			Cluster: cluster.Spec{Nodes: cluster.Nodes("any", 20, 0, 8)}, Arrivals: arrivals, Truth: placetest.Model{}, Policy: p,
-			Seed: seed, Horizon: s.Horizon, MTBF: 10 * time.Hour, Repair: time.Hour, Samples: 5,
+			Seed: seed, Horizon: s.Horizon, MTBF: 10 * time.Hour, Repair: time.Hour, Samples: 5, Memory: memory,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Sprintf("%+v", r)
 	}
-	if a, b := run(1), run(1); a != b {
-		t.Errorf("two runs with one seed differ:\n%s\n%s", a, b)
+	a := run(1) // with an empty memory, then with a full one, then with none
+	b := run(1)
+	memory = nil
+	if c := run(1); a != b || a != c {
+		t.Errorf("runs with one seed differ:\n%s\n%s\n%s", a, b, c)
 	}
 	if run(1) == run(2) {
 		t.Error("two seeds give the same run")
