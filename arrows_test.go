@@ -38,6 +38,7 @@ var layers = []string{
 	"external",
 	"balance",
 	"sim",
+	"sim/balance",
 	"sim/learned",
 	"sim/measured",
 	"sim/contention",
