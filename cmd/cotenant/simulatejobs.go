@@ -9,7 +9,7 @@ import (
 )
 
 func simulateCommand() *cobra.Command {
-	return group("simulate", "Run jobs or services on a simulated cluster, policy against policy", simulateJobsCommand(), simulateServicesCommand())
+	return group("simulate", "Run jobs or services on a simulated cluster, or balance a job's workers, policy against policy", simulateJobsCommand(), simulateServicesCommand(), simulateBalanceCommand())
 }
 
 // simulateFlags are the flags of `simulate jobs`, as given.
