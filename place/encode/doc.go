@@ -2,7 +2,7 @@
 // reads: the same code in training and in serving, so that both see the same
 // numbers. Versions are numbered; policy files name theirs.
 //
-//	e := encode.NewJobs(board, encode.DefaultThreshold)
+//	e := encode.NewJobs(board, encode.DefaultThreshold(history.ScopeDevice))
 //	e.Begin() // once a request, after Board.Reset
 //	candidates, context := e.Encode(gang, options)
 //

@@ -40,7 +40,7 @@ func Example() {
 	}}
 
 	board := jobs.NewBoard(jobs.NewSpeeds(model, jobs.Options{Scope: history.ScopeDevice}))
-	encoder := encode.NewJobs(board, encode.DefaultThreshold)
+	encoder := encode.NewJobs(board, encode.DefaultThreshold(history.ScopeDevice))
 	board.Reset(place.Request{View: view, Pending: queue})
 	encoder.Begin()
 	gang := board.Gang(0)

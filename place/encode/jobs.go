@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place/jobs"
 )
@@ -61,16 +62,26 @@ const (
 //	Queued + (Free - Queued) exp(-Fall x jobs that wait for each site)
 //
 // With a short queue who waits a little gets a better place; with a long one
-// all the devices are wanted. It is part of a trained policy.
+// all the devices are wanted. A gang that some node would hold whole has to gain
+// Apart more to be placed on several: spread out, it takes as many devices for
+// much longer. It is part of a trained policy.
 type Threshold struct {
 	Free   float64 `json:"free"`
 	Queued float64 `json:"queued"`
 	Fall   float64 `json:"fall"`
+	Apart  float64 `json:"apart,omitempty"`
 }
 
-// DefaultThreshold is that of new policies, chosen by the JCT of a policy that
-// follows it on 16 V100s, on 8 and 8 K80s and on Gavel's trace (docs/train.md).
-var DefaultThreshold = Threshold{Free: 0.6, Queued: 0.25, Fall: 3}
+// DefaultThreshold is that of new policies where tasks share what scope says; it
+// was chosen by the JCT of a policy that follows it, in the worlds that
+// docs/train.md names.
+func DefaultThreshold(scope history.Scope) Threshold {
+	t := Threshold{Free: 0.6, Queued: 0.25, Fall: 3}
+	if scope == history.ScopeNode {
+		t.Apart = 0.6
+	}
+	return t
+}
 
 // Fixed is a threshold that does not look at the queue.
 func Fixed(gain float64) Threshold { return Threshold{Free: gain, Queued: gain} }
@@ -296,7 +307,11 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 	if neighbours > 0 {
 		age /= neighbours
 	}
-	x[Prior] = float32(gain - e.least)
+	enough := e.least
+	if x[Apart] == 1 && b.Holds(g) {
+		enough += e.threshold.Apart
+	}
+	x[Prior] = float32(gain - enough)
 	x[Gain] = float32(gain)
 	x[Own] = float32(own)
 	x[Hurt] = float32(gain - own)

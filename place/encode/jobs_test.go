@@ -62,7 +62,7 @@ func draw(t *rapid.T) (history.Scope, place.Request) {
 
 func board(scope history.Scope, req place.Request) (*jobs.Board, *Jobs) {
 	b := jobs.NewBoard(jobs.NewSpeeds(known{placetest.Model{Names: []string{"a", "b"}, Silence: 5}}, jobs.Options{Scope: scope}))
-	e := NewJobs(b, DefaultThreshold)
+	e := NewJobs(b, DefaultThreshold(b.Speeds().Scope()))
 	b.Reset(req)
 	e.Begin()
 	return b, e
@@ -149,7 +149,7 @@ func TestPropertyEncodingForgetsNothing(t *testing.T) {
 			list := options(b, g)
 			candidates, context := e.Encode(g, list)
 			rows, told := slices.Clone(candidates.Data), slices.Clone(context)
-			fresh := NewJobs(b, DefaultThreshold)
+			fresh := NewJobs(b, DefaultThreshold(b.Speeds().Scope()))
 			fresh.Begin()
 			again, context := fresh.Encode(g, list)
 			if !close(rows, again.Data) || !close(told, context) {

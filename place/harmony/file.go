@@ -19,7 +19,7 @@ type File struct {
 	Net   *num.Scorer
 	Moves Moves
 	// Threshold is that of the features; the zero value is
-	// encode.DefaultThreshold.
+	// encode.DefaultThreshold of where the policy is used.
 	Threshold encode.Threshold
 	// MaxWait is Options.MaxWait: 0 is for ever.
 	MaxWait time.Duration
@@ -64,7 +64,7 @@ func Save(w io.Writer, f *File) error {
 		return fmt.Errorf("policy to save: %w", err)
 	}
 	metadata := map[string]string{"max_wait": f.MaxWait.String(), "notes": f.Notes}
-	for key, v := range map[string]any{"shape": f.Net.Shape, "moves": f.Moves, "threshold": f.threshold(), "training": f.Training} {
+	for key, v := range map[string]any{"shape": f.Net.Shape, "moves": f.Moves, "threshold": f.Threshold, "training": f.Training} {
 		text, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("%s of the policy to save: %w", key, err)
@@ -94,7 +94,7 @@ func (f *File) check() error {
 		return fmt.Errorf("moves %+v: fade must not be negative, and the horizon is a number of seconds above 0", m)
 	}
 	h := f.Threshold
-	if sum := h.Free + h.Queued + h.Fall; math.IsNaN(sum) || math.IsInf(sum, 0) || h.Fall < 0 {
+	if sum := h.Free + h.Queued + h.Fall + h.Apart; math.IsNaN(sum) || math.IsInf(sum, 0) || h.Fall < 0 {
 		return fmt.Errorf("threshold %+v: its numbers are finite, and fall is at least 0", h)
 	}
 	if f.MaxWait < 0 {

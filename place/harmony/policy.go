@@ -33,7 +33,7 @@ type Options struct {
 	// Moves say which moves are worth it; the zero value is DefaultMoves.
 	Moves Moves
 	// Threshold is what the network's features were made with; the zero value is
-	// encode.DefaultThreshold.
+	// encode.DefaultThreshold of the scope.
 	Threshold encode.Threshold
 	// Explain asks for full reasons in words.
 	Explain bool
@@ -73,7 +73,7 @@ func New(net *num.Scorer, speeds *jobs.Speeds, o Options) *Policy {
 		o.Moves = DefaultMoves
 	}
 	if o.Threshold == (encode.Threshold{}) {
-		o.Threshold = encode.DefaultThreshold
+		o.Threshold = encode.DefaultThreshold(speeds.Scope())
 	}
 	b := jobs.NewBoard(speeds)
 	b.Explain = o.Explain

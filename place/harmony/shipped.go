@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cotenant/cotenant/history"
-	"github.com/cotenant/cotenant/place/encode"
 	"github.com/cotenant/cotenant/place/jobs"
 )
 
@@ -66,13 +65,6 @@ func (f *File) Params(changes bool) []jobs.Param {
 	})
 }
 
-func (f *File) threshold() encode.Threshold {
-	if f.Threshold == (encode.Threshold{}) {
-		return encode.DefaultThreshold
-	}
-	return f.Threshold
-}
-
 func (f *File) moves() Moves {
 	if f.Moves == (Moves{}) {
 		return DefaultMoves
@@ -96,7 +88,7 @@ func (f *File) Policy(s jobs.Settings) (*Policy, error) {
 	if err := jobs.CheckValues(f.Params(s.Migrate > 0 || s.Scale > 0), s.Values); err != nil {
 		return nil, fmt.Errorf("policy harmony: %w", err)
 	}
-	o := Options{MaxWait: f.MaxWait, Migrate: s.Migrate, Scale: s.Scale, Moves: f.moves(), Threshold: f.threshold(), Explain: s.Explain}
+	o := Options{MaxWait: f.MaxWait, Migrate: s.Migrate, Scale: s.Scale, Moves: f.moves(), Threshold: f.Threshold, Explain: s.Explain}
 	if v, ok := s.Values["max-wait"]; ok {
 		o.MaxWait = time.Duration(v * float64(time.Second))
 	}

@@ -39,6 +39,7 @@ type Board struct {
 	kindCount   int32
 	key         []byte
 	requests    []cluster.Resources // by workload number
+	holds       map[int32]bool      // by kind of gang
 
 	// Who runs and who waits.
 	tasks     []task
@@ -160,7 +161,7 @@ type aloneKey struct{ workload, workers int32 }
 
 // NewBoard is a board for a policy that believes s.
 func NewBoard(s *Speeds) *Board {
-	return &Board{speeds: s, onlyNode: -1, manyAlike: manyAlike, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, scales: map[scaleKey]float64{}, kinds: map[string]int32{}}
+	return &Board{speeds: s, onlyNode: -1, manyAlike: manyAlike, byName: map[string]int32{}, alone: map[aloneKey][]float64{}, scales: map[scaleKey]float64{}, kinds: map[string]int32{}, holds: map[int32]bool{}}
 }
 
 // Speeds is what the board believes.
@@ -310,6 +311,7 @@ func (b *Board) layout(nodes []cluster.Node) {
 	b.usable, b.dims, b.tainted, b.slotsFree = nil, nil, false, 0
 	clear(b.alone)
 	clear(b.scales)
+	clear(b.holds)
 	b.requests = b.requests[:0]
 	names := map[string]bool{}
 	most := 0

@@ -143,6 +143,45 @@ func (b *Board) hosts(node, g int32) bool {
 	return false
 }
 
+// Holds reports whether some node would have room for all tasks of a pending
+// gang if nothing else ran there.
+func (b *Board) Holds(g int) bool {
+	kind := b.gangs[g].kind
+	yes, known := b.holds[kind]
+	if !known || kind < 0 {
+		yes = b.holdsWhole(&b.gangs[g])
+		b.holds[kind] = yes
+	}
+	return yes
+}
+
+func (b *Board) holdsWhole(k *gang) bool {
+	need := make([]int64, len(b.dims))
+	for _, t := range k.tasks {
+		if b.tasks[t].lacks != "" {
+			return false
+		}
+		for d, amount := range b.tasks[t].need {
+			need[d] += amount
+		}
+	}
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		slots := int32(0)
+		for _, d := range b.devices[b.firstDevice[i]:b.firstDevice[i+1]] {
+			slots += d.slots
+		}
+		fits := slots >= k.wants && (n.Slots == 0 || n.Slots >= len(k.tasks))
+		for d, name := range b.dims {
+			fits = fits && need[d] <= n.Capacity[name]
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
 // nodeKey is equal for nodes that are interchangeable for gangs that have
 // nothing there yet: same class, same room, same tenants on as many sites. The
 // tenants of gangs of several tasks make a node like no other.

@@ -36,7 +36,7 @@ type Config struct {
 	// experts out (Explore is 0 then), and Forget the replay.
 	Explore         rl.Schedule
 	Unaware, Forget bool
-	// MaxWait and Threshold (encode.DefaultThreshold) are handed to the policy.
+	// MaxWait and Threshold (encode.DefaultThreshold of the first world) are handed to the policy.
 	MaxWait   time.Duration
 	Threshold encode.Threshold
 	// Every is how many updates pass between looks at the validation seeds (10),
@@ -61,7 +61,7 @@ func (c *Config) defaults() {
 		c.Prior = 20
 	}
 	if c.Threshold == (encode.Threshold{}) {
-		c.Threshold = encode.DefaultThreshold
+		c.Threshold = encode.DefaultThreshold(c.Worlds[0].Speeds.Scope())
 	}
 	if c.Horizon == 0 {
 		c.Horizon = 3
@@ -94,10 +94,10 @@ type Trainer struct {
 
 // NewTrainer begins a training run.
 func NewTrainer(c Config) (*Trainer, error) {
-	c.defaults()
 	if len(c.Worlds) == 0 {
 		return nil, fmt.Errorf("no world to train in")
 	}
+	c.defaults()
 	net, err := num.NewScorer(place_harmony.Shape(c.Prior), num.Rand(c.Seed, 1))
 	if err != nil {
 		return nil, err
