@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import os
 import runpy
+import socket
+import subprocess
 import sys
 import time
 from typing import Any, Sequence
@@ -143,6 +145,33 @@ class Watch:
         raise SystemExit(0)
 
 
+def start(ranks: int, arguments: Sequence[str]) -> int:
+    """Starts Python in some ranks on this machine, as torchrun does; waits for all.
+
+    When one fails, the others end too. Returns the first exit code that is not 0.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = []
+    for rank in range(ranks):
+        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
+        environment = {**os.environ, **{k: str(v) for k, v in place.items()}, "MASTER_ADDR": "127.0.0.1"}
+        environment["MASTER_PORT"] = str(port)
+        environment.setdefault("OMP_NUM_THREADS", "1")
+        started.append(subprocess.Popen([sys.executable, *arguments], env=environment))
+    code = 0
+    while any(process.poll() is None for process in started):
+        codes = [process.returncode for process in started if process.returncode]
+        if codes and not code:
+            code = codes[0]
+            for process in started:
+                if process.poll() is None:
+                    process.terminate()
+        time.sleep(0.05)
+    return code or next((process.returncode for process in started if process.returncode), 0)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m cotenant.doctor", description=(__doc__ or "").split("\n")[0])
@@ -158,8 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.ranks < 2:
             parser.error("one process has nothing to balance; give --ranks N, or start this with torchrun")
         own = ["--iterations", str(given.iterations), "--warm-up", str(given.warm_up)]
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(given.ranks)]
-        os.execv(sys.executable, [*command, "-m", "cotenant.doctor", *own, given.script, *given.args])
+        return start(given.ranks, ["-m", "cotenant.doctor", *own, given.script, *given.args])
 
     import torch.nn.parallel as parallel
 

@@ -50,7 +50,7 @@ class Doctor(unittest.TestCase):
             package = str(pathlib.Path(__file__).resolve().parent.parent)
             environment = {**os.environ, "PYTHONPATH": package, "OMP_NUM_THREADS": "1"}
             command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", "--iterations", "8", str(script)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("8 iterations of 2 ranks", done.stdout)
             self.assertIn("rank 1: computes", done.stdout)

@@ -99,8 +99,8 @@ class Walk(unittest.TestCase):
             self.assertEqual(len(opened["agreedWorkers"]), 3)
 
     def test_batch_normalisation_gets_two(self) -> None:
-        answers = self.walk(4, length=97, normalised=True)  # the last batch has 1 sample
-        self.assertEqual(self.seen(answers, 0), list(range(97)))
+        answers = self.walk(4, length=98, normalised=True)  # the last batch has 2 samples
+        self.assertEqual(self.seen(answers, 0), list(range(98)))
         for steps, *_ in answers:
             for _, samples, handed_out in steps[:-1]:
                 self.assertGreaterEqual(handed_out, 2)

@@ -223,6 +223,8 @@ class Balancer:
             balance=self._balance,
         )
         least = 2 if normalised else 1
+        if self._order is not None:
+            length = len(self._order(0))  # may be of another length than the data set
         course = Course(length, self.global_batch, self.pace.shares, least, loader.drop_last, self._accumulate)
         self._sampler = BalancedSampler(course, self._order_of(length, mine["shuffle"]), self.rank, least)
         self.weights = Weights(self.workers, self._sum_losses)

@@ -82,6 +82,7 @@ class BalancedSampler(Sampler[Any]):
     def __iter__(self) -> Iterator[list[int]]:
         self.drawn.clear()
         order = self.order(self.epoch)
+        self.course.length = len(order)
         offset, iteration = self.offset, self.iteration
         for batch in itertools.count():
             draw = self.course.draw(iteration + batch // self.course.accumulate, offset)
