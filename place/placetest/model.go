@@ -1,6 +1,3 @@
-// Package placetest has a model of interference for tests of policies: numbers
-// that look random, but are the same for the same question, with silence
-// where a test asks for it.
 package placetest
 
 import (
