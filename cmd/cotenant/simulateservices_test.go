@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// flowing is `simulate services` on the three workloads of the test data.
+func flowing(more ...string) []string {
+	return append([]string{
+		"simulate", "services", "--samples", "testdata/samples.jsonl", "--nodes", "6", "--slots", "2", "--horizon", "8h", "--sizes", "1:2,2:1",
+	}, more...)
+}
+
+var placing = regexp.MustCompile(`"seconds":[^,}]*`)
+
+func TestSimulateServices(t *testing.T) {
+	args := flowing("--policy", "spread,greedy-search:kicks=5", "--seeds", "3", "--moments", "4", "--replan", "greedy-search:kicks=5", "-o", "json")
+	out, errs, code := cotenant(t, args...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 9 || rows[0]["policy"] != "greedy" || rows[3]["policy"] != "spread" || rows[8]["policy"] != "greedy-search:kicks=5" || rows[8]["seed"] != 3. {
+		t.Fatalf("%d rows: %s", len(rows), out)
+	}
+	for _, r := range rows {
+		share, bound, value := r["share"].(float64), r["bound"].(float64), r["value"].(float64)
+		if !(share > 0 && share <= 1+1e-9) || math.Abs(share-value/bound) > 1e-9 || r["proven"] != true || r["violations"] != 0. || r["bound_on"] != "truth" {
+			t.Errorf("%v", r)
+		}
+		if again := r["share_replanned"].(float64); !(again > 0.5 && again <= 1+1e-9) {
+			t.Errorf("re-planned: %g", again)
+		}
+	}
+	// Where nothing waits, the bound is the same for all.
+	if rows[0]["mean_waiting"] == 0. && rows[3]["mean_waiting"] == 0. && rows[0]["bound"] != rows[3]["bound"] {
+		t.Errorf("bounds %v and %v", rows[0]["bound"], rows[3]["bound"])
+	}
+	again, _, _ := cotenant(t, args...)
+	if a, b := placing.ReplaceAllString(out, ""), placing.ReplaceAllString(again, ""); a != b {
+		t.Errorf("the same command twice:\n%s\n%s", a, b)
+	}
+}
+
+func TestSimulateServicesFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	out, errs, code := cotenant(t, flowing("--load", "0.5", "--zones", "3", "--constraints", "testdata/rules.yaml", "--mtbf", "20h",
+		"--migrate", "30s", "--mix", "zipf", "--drift", "2h", "--lifetimes", "log-uniform:20", "--moments", "5", "--out", dir)...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"POINTS TO GREEDY", "\nspread ", "\ngreedy ", "6 nodes, 12 slots, load 0.5; seed 1."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for name, lines := range map[string]int{"runs.csv": 3, "moments.csv": 11, "decisions.csv": -1} {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(f).ReadAll()
+		f.Close()
+		if err != nil || lines > 0 && len(rows) != lines || len(rows) < 3 {
+			t.Errorf("%s: %d lines, %v", name, len(rows), err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, manifestFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSimulateServicesBadInput(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--load 1", 2, "--load 1: the average must lie below the most that is wanted, --most 1"},
+		{"--load 0", 2, "--load 0"},
+		{"--load NaN", 2, "--load NaN"},
+		{"--most -1", 2, "--most -1"},
+		{"--mix even", 2, "none of uniform, random, zipf"},
+		{"--sizes 3", 2, `"3" is not N:SHARE`},
+		{"--sizes 0:1", 2, `"0:1" is not N:SHARE`},
+		{"--sizes 12:1 --load 0.9", 2, "out of reach"},
+		{"--lifetimes weibull", 2, "log-uniform:RATIO"},
+		{"--lifetimes log-uniform:0.5", 2, "at least 1"},
+		{"--lifetime -1h", 2, "--lifetime -1h0m0s: negative"},
+		{"--lifetime 0s", 2, "--lifetime 0s: give 1ms"},
+		{"--warmup 9h", 2, "longer than the warm-up"},
+		{"--drift 1ns", 2, "too short"},
+		{"--scaling -1", 2, "--scaling -1"},
+		{"--moments 0", 2, "--moments 0"},
+		{"--seeds 0", 2, "--seeds 0"},
+		{"--policy nobody", 2, "nobody"},
+		{"--replan spread,greedy", 2, "give one policy"},
+		{"--objective joy", 2, "joy"},
+		{"--nodes 2:3", 2, "2:3"},
+		{"--slots 9 --policy spread", 1, "silent about the co-location"},
+		{"extra", 2, "extra"},
+	} {
+		out, errs, code := cotenant(t, flowing(strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(errs, c.want) || code == 2 && out != "" {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q; want %d and %q", c.args, code, out, errs, c.code, c.want)
+		}
+	}
+}
