@@ -2,6 +2,7 @@ package place
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/interference"
@@ -23,24 +24,48 @@ type Trial struct {
 func NewTrial(req Request, m interference.Model, pessimism float64) *Trial {
 	t := &Trial{tasks: req.Tasks()}
 	t.Placement = cluster.NewPlacement(req.View, t.tasks)
+	t.Values = NewValues(m, req.Objective, t.Workloads(), t.total(), pessimism)
+	t.begin()
+	return t
+}
+
+// NewTrialOn is NewTrial with the values of an earlier request, so that
+// co-locations met before need not be valued again. They stay parts of the
+// objective of then, with its number of tasks: differences between placements
+// are right but for a factor, where the objective is mean or p99 alone. ok is
+// false, and the trial nil, where the objective or the workloads differ.
+func NewTrialOn(req Request, v *Values) (t *Trial, ok bool) {
+	t = &Trial{tasks: req.Tasks(), Values: v}
+	t.Placement = cluster.NewPlacement(req.View, t.tasks)
+	if v.objective != req.Objective.Or() || !slices.Equal(v.workloads, t.Workloads()) {
+		return nil, false
+	}
+	t.begin()
+	return t, true
+}
+
+// total counts running and pending tasks by workload number.
+func (t *Trial) total() []int {
 	workloads := t.Workloads()
 	total := make([]int, len(workloads))
 	for i := range t.tasks {
 		total[t.Workload(t.Kind(i))]++
 	}
-	nodes := req.View.Nodes()
-	for i := range nodes {
+	for i := range t.Snapshot().Nodes() {
 		for w, n := range t.Counts(i) {
 			total[w] += n
 		}
 	}
-	t.Values = NewValues(m, req.Objective, workloads, total, pessimism)
+	return total
+}
+
+func (t *Trial) begin() {
+	nodes := t.Snapshot().Nodes()
 	t.configs = make([]Config, len(nodes))
 	for i := range nodes {
 		t.configs[i] = t.Values.Of(nodes[i].Class, t.Counts(i))
 	}
 	t.Values.Fill(t.configs)
-	return t
 }
 
 // Tasks lists the pending tasks; their positions are the arguments of Kind.

@@ -200,6 +200,9 @@ func (e *Services) rise(c place.Config, w int) float64 {
 	return after - before
 }
 
+// Unit is what a task alone adds to the objective, in the mean over workloads.
+func (e *Services) Unit() float64 { return e.unit }
+
 // most bounds a gain, in units.
 const most = 4
 

@@ -163,7 +163,7 @@ func (c *chooser) pick(nodes []int32, w int) int {
 	for i, n := range nodes {
 		copy(m.Row(i), c.looks.of(int(n)).row(w))
 	}
-	return int(nodes[c.p.o.Picker.Node(m, c.enc.Context(w), c.scores)])
+	return int(nodes[c.p.o.Picker.Node(m, nodes, c.enc.Context(w), c.scores)])
 }
 
 func (c *chooser) rows(n, features int) num.Matrix {
@@ -185,7 +185,7 @@ func (c *chooser) Put(kind, node int) {
 	c.since++
 	c.demand[c.trial.Workload(kind)]--
 	if c.p.o.Picker != nil {
-		c.p.o.Picker.Placed(gain * float64(len(c.trial.Tasks())))
+		c.p.o.Picker.Placed(node, gain/c.enc.Unit())
 	}
 }
 

@@ -50,11 +50,13 @@ const (
 
 // Picker takes the decisions in training. Candidates are rows of features.
 type Picker interface {
-	// Node chooses among nodes; scores are the network's.
-	Node(candidates num.Matrix, context, scores []float32) int
-	Part(candidates num.Matrix, context, scores []float32) int
-	// Placed tells what the objective gained, times the number of tasks.
-	Placed(gain float64)
+	// Node chooses among nodes, Part among parts, for which nodes are the best in
+	// each; scores are the network's.
+	Node(candidates num.Matrix, nodes []int32, context, scores []float32) int
+	Part(candidates num.Matrix, nodes []int32, context, scores []float32) int
+	// Placed tells where the task went and what the objective gained, in units of
+	// what a task alone adds.
+	Placed(node int, gain float64)
 }
 
 // Options of a Policy. The zero value is what one wants.
@@ -75,11 +77,13 @@ type Options struct {
 	Shortlist int
 }
 
-// Policy places tasks one after another by its networks, in one pass.
+// Policy places tasks one after another by its networks, in one pass. It
+// remembers co-locations from request to request: not safe for concurrent use.
 type Policy struct {
-	nets  Nets
-	model interference.Model
-	o     Options
+	nets   Nets
+	model  interference.Model
+	o      Options
+	values *place.Values
 }
 
 // New makes a policy. Part may be missing where Divide does without it.
@@ -93,15 +97,32 @@ func New(nets Nets, m interference.Model, o Options) *Policy {
 	if o.Shortlist == 0 {
 		o.Shortlist = 12
 	}
-	return &Policy{nets, m, o}
+	return &Policy{nets: nets, model: m, o: o}
 }
 
 // Place implements place.Policy.
 func (p *Policy) Place(req place.Request) (place.Decision, error) {
-	board := baseline.NewBoard(place.NewTrial(req, p.model, p.o.Pessimism))
+	board := baseline.NewBoard(p.trial(req))
 	s := baseline.NewSequence(req, board.Trial().Placement, p.Chooser(req, board), p.o.Explain)
 	s.Place()
 	return s.Decision(), nil
+}
+
+// remembered is how many co-locations are kept at most from one request to the
+// next, about 1 kB each.
+const remembered = 50_000
+
+func (p *Policy) trial(req place.Request) *place.Trial {
+	o := req.Objective.Or()
+	scaled := o == place.Objective{Mean: o.Mean} || o == place.Objective{P99: o.P99}
+	if p.values != nil && scaled && p.values.Len() < remembered {
+		if t, ok := place.NewTrialOn(req, p.values); ok {
+			return t
+		}
+	}
+	t := place.NewTrial(req, p.model, p.o.Pessimism)
+	p.values = t.Values
+	return t
 }
 
 // Chooser is the policy as the start of a search, or of a Sequence.

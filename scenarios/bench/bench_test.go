@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cotenant/cotenant/cluster"
-	"github.com/cotenant/cotenant/history"
-	"pgregory.net/rapid"
 )
 
 func TestScenariosOfTheRepositoryAreWellFormed(t *testing.T) {
@@ -83,31 +80,6 @@ func TestScenariosThatMakeNoSenseAreRefused(t *testing.T) {
 		if code != 2 || !strings.Contains(log, c.says) {
 			t.Errorf("%s: exit %d, log %q; want 2 and %q", c.to, code, log, c.says)
 		}
-	}
-}
-
-func TestGeneratedTruth(t *testing.T) {
-	g := generate(30, 1)
-	rapid.Check(t, func(t *rapid.T) {
-		c := cluster.Colocation{}
-		for range rapid.IntRange(1, 8).Draw(t, "tasks") {
-			c[rapid.SampledFrom(g.workloads).Draw(t, "workload")]++
-		}
-		for i, e := range g.Predict("", history.Rate, []cluster.Colocation{c})[0] {
-			w := c.Workloads()[i]
-			if !e.Known || !(e.Value > 0) || e.Value > 1.2 {
-				t.Fatalf("%s in %s performs at %+v", w, c.Key(), e)
-			}
-			if c.Alone() && e.Value != 1 {
-				t.Fatalf("%s alone performs at %g, not 1", w, e.Value)
-			}
-		}
-	})
-	if a, b := generate(5, 1), generate(5, 2); a.pressure[0][0] == b.pressure[0][0] {
-		t.Error("two seeds make the same workloads")
-	}
-	if n := g.batch(600, 0).Tasks(); n != 600 {
-		t.Errorf("a batch of 600 tasks has %d", n)
 	}
 }
 

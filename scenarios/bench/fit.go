@@ -27,7 +27,7 @@ var fitMetrics = []string{"error", "median_error", "p95_error", "coverage", "cov
 func (b *bench) fitted(m *modelSpec, t *truth, slots int, seed uint64) (interference.Model, error) {
 	var samples []history.Sample
 	if t.generated != nil {
-		samples = t.generated.samples(m.Train, slots, seed)
+		samples = t.generated.Samples(m.Train, slots, seed)
 	} else {
 		var err error
 		if samples, _, err = interference.Split(t.samples, m.Train, seed); err != nil {

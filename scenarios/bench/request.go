@@ -33,7 +33,7 @@ func (p *planSpec) counts(data string, t *truth) (cluster.Colocation, error) {
 		}
 		return batches.Row(row)
 	case p.Total > 0 && t.generated != nil:
-		return t.generated.batch(p.Total, 0), nil
+		return t.generated.Batch(p.Total, 0), nil
 	case len(p.Tasks) > 0:
 		return p.Tasks, nil
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/sim/generated"
 )
 
 // truth is what judges plans and models.
 type truth struct {
 	model     interference.Model
 	samples   []history.Sample // nil where generated
-	generated *generated
+	generated *generated.Model
 }
 
 // workloads lists what can be placed under the truth.
@@ -44,7 +45,7 @@ func (b *bench) truthOf(s truthSpec) (*truth, error) {
 
 func (b *bench) openTruth(s truthSpec) (*truth, error) {
 	if g := s.Generated; g != nil {
-		t := generate(g.Workloads, g.Seed)
+		t := generated.New(g.Workloads, g.Seed)
 		return &truth{model: t, generated: t}, nil
 	}
 	samples, err := b.samples(s)

@@ -1,4 +1,4 @@
-package main
+package generated
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // The contended resources of a generated node. Requests name none of them.
 var contended = []string{"cores", "cache", "memory bandwidth", "disk", "network"}
 
-// generated is a made-up truth over any number of workloads, for questions
+// Model is a made-up truth over any number of workloads, for questions
 // that no measured table can ask: every co-location has an answer.
 //
 // A task of workload w presses on resource r with pressure[w][r], as a share
@@ -26,7 +26,7 @@ var contended = []string{"cores", "cache", "memory bandwidth", "disk", "network"
 // beside it a task gains the factor 1 + bonus, so that performances above 1
 // happen, as they do in measurements. The p99 grows with the square of the
 // slowdown: queues build up faster than rates fall.
-type generated struct {
+type Model struct {
 	workloads   []string // sorted
 	pressure    [][]float64
 	sensitivity [][]float64
@@ -34,11 +34,11 @@ type generated struct {
 	bonus       []float64
 }
 
-// generate makes a truth of n workloads. Each has one resource that it mostly
+// New makes a truth of n workloads. Each has one resource that it mostly
 // presses on and one or two that it is sensitive to; the two need not agree.
-func generate(n int, seed uint64) *generated {
+func New(n int, seed uint64) *Model {
 	r := rand.New(rand.NewPCG(seed, 0x30))
-	g := &generated{}
+	g := &Model{}
 	for w := range n {
 		g.workloads = append(g.workloads, fmt.Sprintf("w%02d", w))
 		pressure := make([]float64, len(contended))
@@ -68,16 +68,16 @@ func generate(n int, seed uint64) *generated {
 
 // Kind implements interference.Model. A rule is none of the kinds that Fit
 // knows.
-func (g *generated) Kind() string { return "generated" }
+func (g *Model) Kind() string { return "generated" }
 
 // Classes implements interference.Model: one, without a name.
-func (g *generated) Classes() []string { return []string{""} }
+func (g *Model) Classes() []string { return []string{""} }
 
 // Workloads implements interference.Model.
-func (g *generated) Workloads(string) []string { return slices.Clone(g.workloads) }
+func (g *Model) Workloads(string) []string { return slices.Clone(g.workloads) }
 
 // Predict implements interference.Model, exactly.
-func (g *generated) Predict(_ string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
+func (g *Model) Predict(_ string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
 	out := make([][]interference.Estimate, len(cs))
 	excess := make([]float64, len(contended))
 	for i, c := range cs {
@@ -107,9 +107,9 @@ func (g *generated) Predict(_ string, metric history.Metric, cs []cluster.Coloca
 	return out
 }
 
-func (g *generated) number(name string) (int, bool) { return slices.BinarySearch(g.workloads, name) }
+func (g *Model) number(name string) (int, bool) { return slices.BinarySearch(g.workloads, name) }
 
-func (g *generated) performance(w int, excess []float64, c cluster.Colocation) float64 {
+func (g *Model) performance(w int, excess []float64, c cluster.Colocation) float64 {
 	v := 1.0
 	for r, x := range excess {
 		v /= 1 + g.sensitivity[w][r]*x
@@ -120,9 +120,9 @@ func (g *generated) performance(w int, excess []float64, c cluster.Colocation) f
 	return v
 }
 
-// samples draws n co-locations of 2 to most tasks, each of the workloads'
+// Samples draws n co-locations of 2 to most tasks, each of the workloads'
 // tasks as likely, and adds every workload alone.
-func (g *generated) samples(n, most int, seed uint64) []history.Sample {
+func (g *Model) Samples(n, most int, seed uint64) []history.Sample {
 	r := rand.New(rand.NewPCG(seed, 0x31))
 	var cs []cluster.Colocation
 	for _, w := range g.workloads {
@@ -146,9 +146,9 @@ func (g *generated) samples(n, most int, seed uint64) []history.Sample {
 	return out
 }
 
-// batch draws a number of tasks a workload, between half and one and a half
+// Batch draws a number of tasks a workload, between half and one and a half
 // times the even share, that adds up to the given total.
-func (g *generated) batch(tasks int, seed uint64) cluster.Colocation {
+func (g *Model) Batch(tasks int, seed uint64) cluster.Colocation {
 	r := rand.New(rand.NewPCG(seed, 0x32))
 	weights := make([]float64, len(g.workloads))
 	sum := 0.0
