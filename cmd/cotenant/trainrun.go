@@ -419,7 +419,7 @@ func (t *training) result(ctx context.Context) (trainRow, error) {
 func (t *training) writePolicy(log io.Writer) error {
 	net, at := t.Best()
 	file := &place_harmony.File{
-		Net: net, MaxWait: t.Config.MaxWait,
+		Net: net, MaxWait: t.Config.MaxWait, Threshold: t.Config.Threshold,
 		Training: place_harmony.Training{Data: t.data, Seeds: []uint64{t.flags.seed}, Command: t.state.Command},
 		Notes:    fmt.Sprintf("after %d of %d updates", at, t.Config.Updates),
 	}
