@@ -95,7 +95,7 @@ Exit 1 when a policy failed.`,
 	fl.DurationVar(&f.horizon, "horizon", 0, "`time` to simulate (default: 24 mean lifetimes)")
 	fl.DurationVar(&f.warmup, "warmup", 0, "`time` at the beginning that does not count (default: 4 mean lifetimes)")
 
-	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[:key=value...] and exec:PROGRAM (default: spread,greedy)")
+	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: spread,greedy); metis is the one that was trained")
 	fl.StringVar(&f.objective, "objective", "mean", "`what` the policies optimise: mean, worst, p99, nodes, or a weighted sum such as mean=1,nodes=0.002")
 	fl.DurationVar(&f.migrate, "migrate", 0, "allow running tasks to move, at this `cost` of no performance")
 	fl.DurationVar(&f.mtbf, "mtbf", 0, "mean `time` between failures of a node, whose tasks then wait again (default: never)")
@@ -139,7 +139,7 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	if err != nil {
 		return nil, wrongUse("--%s", err)
 	}
-	if err := f.readPolicies(d); err != nil {
+	if err := f.readPolicies(d, in); err != nil {
 		return nil, err
 	}
 	if d.source, err = f.sourceFlags.load(in, log); err != nil {
@@ -205,8 +205,14 @@ func (f *servicesFlags) check() error {
 		flag string
 		time time.Duration
 	}{
-		{"lifetime", f.lifetime}, {"drift", f.drift}, {"horizon", f.horizon}, {"warmup", f.warmup}, {"migrate", f.migrate},
-		{"mtbf", f.mtbf}, {"repair", f.repair}, {"time-limit", f.limit},
+		{"lifetime", f.lifetime},
+		{"drift", f.drift},
+		{"horizon", f.horizon},
+		{"warmup", f.warmup},
+		{"migrate", f.migrate},
+		{"mtbf", f.mtbf},
+		{"repair", f.repair},
+		{"time-limit", f.limit},
 	} {
 		if d.time < 0 {
 			return wrongUse("--%s %s: negative", d.flag, d.time)
@@ -249,13 +255,16 @@ func (f *servicesFlags) check() error {
 	return nil
 }
 
-func (f *servicesFlags) readPolicies(d *dynamic) error {
+func (f *servicesFlags) readPolicies(d *dynamic, in *inputs) error {
 	policies := f.policies
 	if len(policies) == 0 {
 		policies = []string{"spread," + heldAgainst}
 	}
 	var err error
 	if d.specs, err = parsePolicies(policies); err != nil {
+		return err
+	}
+	if err := loadPolicies(in, d.specs); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(d.specs, func(s policySpec) bool { return s.text == heldAgainst }) {

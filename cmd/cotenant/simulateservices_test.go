@@ -93,7 +93,7 @@ func TestSimulateServicesBadInput(t *testing.T) {
 		{"--mix even", 2, "none of uniform, random, zipf"},
 		{"--sizes 3", 2, `"3" is not N:SHARE`},
 		{"--sizes 0:1", 2, `"0:1" is not N:SHARE`},
-		{"--sizes 12:1 --load 0.9", 2, "out of reach"},
+		{"--sizes 8:1 --load 0.9", 2, "out of reach"},
 		{"--lifetimes weibull", 2, "log-uniform:RATIO"},
 		{"--lifetimes log-uniform:0.5", 2, "at least 1"},
 		{"--lifetime -1h", 2, "--lifetime -1h0m0s: negative"},
@@ -106,7 +106,7 @@ func TestSimulateServicesBadInput(t *testing.T) {
 		{"--policy nobody", 2, "nobody"},
 		{"--replan spread,greedy", 2, "give one policy"},
 		{"--objective joy", 2, "joy"},
-		{"--nodes 2:3", 2, "2:3"},
+		{"--nodes x:y", 2, "x:y"},
 		{"--slots 9 --policy spread", 1, "silent about the co-location"},
 		{"extra", 2, "extra"},
 	} {
