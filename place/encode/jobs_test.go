@@ -92,6 +92,18 @@ func options(b *jobs.Board, g int) []Option {
 	return list
 }
 
+func TestThresholdFallsWithTheQueue(t *testing.T) {
+	h := Threshold{Free: 0.6, Queued: 0.2, Fall: 2}
+	for queue, want := range map[float64]float64{0: 0.6, math.Ln2 / 2: 0.4, 100: 0.2} {
+		if got := h.At(queue); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%g jobs for each site: threshold %g, want %g", queue, got, want)
+		}
+	}
+	if f := Fixed(0.3); f.At(0) != 0.3 || f.At(7) != 0.3 {
+		t.Errorf("%+v is not fixed", f)
+	}
+}
+
 func TestPropertyFeaturesAreOfUnitSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scope, req := draw(t)
@@ -115,6 +127,13 @@ func TestPropertyFeaturesAreOfUnitSize(t *testing.T) {
 					}
 				}
 				if k > 0 {
+					want := e.threshold.At(float64(b.Pending()) / float64(e.hi-e.lo))
+					if row[Apart] == 1 && b.Holds(g) {
+						want += e.threshold.Apart
+					}
+					if d := float64(row[Gain]-row[Prior]) - want; math.Abs(d) > 1e-5 {
+						t.Fatalf("gain %g less the prior %g is not the threshold %g", row[Gain], row[Prior], want)
+					}
 					if d := row[Gain] - row[Own] - row[Hurt]; math.Abs(float64(d)) > 1e-5 {
 						t.Fatalf("gain %g is not own %g and hurt %g", row[Gain], row[Own], row[Hurt])
 					}

@@ -1,12 +1,61 @@
 package jobs
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/placetest"
 )
+
+// Holds asks whether a whole gang fits on one node of the cluster if nobody else
+// is there, whatever runs now.
+func TestHolds(t *testing.T) {
+	nodes := cluster.Nodes("a", 2, 4, 0)
+	for i := range nodes {
+		nodes[i].Capacity = cluster.Resources{cluster.CPU: 8}
+		for d := range nodes[i].Devices {
+			nodes[i].Devices[d].Slots = 1
+		}
+	}
+	nodes[1].Slots = 5
+	needy := func(g cluster.Group, cpu int64) cluster.Group {
+		for i := range g.Tasks {
+			g.Tasks[i].Requests = cluster.Resources{cluster.CPU: cpu}
+		}
+		return g
+	}
+	// Three of the four devices of each node are taken.
+	var running []cluster.Running
+	for i, n := range nodes {
+		for d := range 3 {
+			task := placetest.Gang(fmt.Sprintf("r%d-%d", i, d), 1, "w").Tasks[0]
+			running = append(running, cluster.Running{Task: task, Node: n.Name, On: []int{d}})
+		}
+	}
+	view, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Running: running})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lacking := placetest.Gang("lacking", 1, "w")
+	lacking.Tasks[0].Requests = cluster.Resources{"licence": 1}
+	b := NewBoard(NewSpeeds(nil, Options{}))
+	b.Reset(place.Request{View: view, Pending: []cluster.Group{
+		needy(placetest.Gang("whole", 4, "w"), 2), needy(placetest.Gang("hungry", 4, "w"), 3), placetest.Gang("large", 5, "w"), lacking,
+	}})
+	for i, want := range []bool{true, false, false, false} {
+		for range 2 { // the answer is remembered
+			if got := b.Holds(b.Gang(i)); got != want {
+				t.Errorf("gang %s: some node holds it: %v, want %v", b.Name(b.Gang(i)), got, want)
+			}
+		}
+	}
+}
 
 // An indexed board lists the same candidates as one that looks at every site,
 // or splits those that differ in more than it knows, whatever it saw before.
