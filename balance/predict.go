@@ -120,3 +120,32 @@ func (f *forecaster) speed(m *memory) float64 {
 	}
 	return math.Exp(m.Forecasts[f.choice(m)])
 }
+
+// Forecast is what each predictor says of a worker's next speed.
+type Forecast struct {
+	Worker string
+	// Speeds in samples a second by predictor; empty before the first report, and
+	// without the predictors that are not run.
+	Speeds map[string]float64
+	// Chosen is the predictor that counts.
+	Chosen string
+}
+
+// Forecasts are those of all workers, in order, for plots and comparisons. The
+// allocator GPU predicts no speeds and gives none.
+func (b *Balancer) Forecasts() []Forecast {
+	out := make([]Forecast, len(b.workers))
+	for i, m := range b.forecaster.all {
+		out[i] = Forecast{Worker: b.workers[i].Name, Speeds: map[string]float64{}}
+		if _, learns := b.allocator.(*byGPU); learns || len(m.Rows) == 0 {
+			continue
+		}
+		for p, name := range predictorNames {
+			if f := b.forecaster; p == lastValue || p == movingAverage || f.wants(p) {
+				out[i].Speeds[name] = math.Exp(m.Forecasts[p])
+			}
+		}
+		out[i].Chosen = predictorNames[b.forecaster.choice(m)]
+	}
+	return out
+}
