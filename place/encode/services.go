@@ -13,26 +13,29 @@ const ServicesVersion = 1
 // The features of a node as the place of a task. Values are in units of what a
 // task alone adds to the objective.
 const (
-	ServiceLead   = iota // gain there less the best gain that a task of its workload has now: what greedy goes by
-	ServiceGain          // what the objective gains
-	ServiceLoss          // gain less that on an empty node of the class
-	ServiceFill          // share of the room in use
-	ServiceEmpty         // 1 where nothing runs
-	ServiceBefore        // what the demand to come would gain there, in the mean
-	ServiceAfter         // and with the task
-	ServiceBest          // by how much the node beats all others for some workload to come
-	ServiceOpened        // and with the task
-	ServiceMean          // mean over the demand to come of how much it beats all others
-	ServiceAdded         // and with the task
-	ServiceRival         // comparative advantage of the workload to come that has most, less the task's
-	ServiceAlike         // log of the nodes just like it
-	ServicePace          // mean value of the tasks on it
-	ServicePath          // what the node can still become against prices of today's best gains: change
-	ServicePathMean      // the same against today's mean gains
-	ServicePathFree      // the same at no price, the next few tasks
-	ServiceNext          // level of ServicePath with the task
-	ServiceNextMean      // level of ServicePathMean with the task
-	ServiceLeft          // tasks that still fit with the task, for each one to come
+	ServiceLead      = iota // gain there less the best gain that a task of its workload has now: what greedy goes by
+	ServiceGain             // what the objective gains
+	ServiceLoss             // gain less that on an empty node of the class
+	ServiceFill             // share of the room in use
+	ServiceEmpty            // 1 where nothing runs
+	ServiceBefore           // what the demand to come would gain there, in the mean
+	ServiceAfter            // and with the task
+	ServiceBest             // by how much the node beats all others for some workload to come
+	ServiceOpened           // and with the task
+	ServiceMean             // mean over the demand to come of how much it beats all others
+	ServiceAdded            // and with the task
+	ServiceRival            // comparative advantage of the workload to come that has most, less the task's
+	ServiceAlike            // log of the nodes just like it
+	ServicePace             // mean value of the tasks on it
+	ServicePath             // what the node can still become against prices of today's best gains: change
+	ServicePathMean         // the same against today's mean gains
+	ServicePathFree         // the same at no price, the next few tasks
+	ServiceNext             // level of ServicePath with the task
+	ServiceNextMean         // level of ServicePathMean with the task
+	ServiceOver             // gain less what a task of its workload is worth where such tasks sit
+	ServicePathWorth        // what the node can still become against what tasks are worth where they sit: change
+	ServiceNextWorth        // level of it with the task
+	ServiceLeft             // tasks that still fit with the task, for each one to come
 	ServiceFeatures
 )
 
@@ -45,6 +48,8 @@ const (
 	ServiceAlone           // gain of the workload on an empty node
 	ServiceBestNow         // best gain now
 	ServiceMeanNow         // mean gain over open nodes now
+	ServiceWorthNow        // what a task of the workload is worth where such tasks sit
+	ServiceAllWorth        // mean over the demand to come of that
 	ServiceAllBest         // mean over the demand to come of the best gains
 	ServiceAllMean         // and of the mean gains
 	ServiceMixed           // entropy of the demand to come, as a share of the most it can be
@@ -72,6 +77,7 @@ type Services struct {
 	values *place.Values
 
 	share      []float64 // of the demand to come, by workload number
+	worth      []float64 // mean over the tasks that sit somewhere of what would be lost without one
 	best, mean []float64 // gains now, by workload number
 	deviation  []float64
 	alone      []float64
@@ -80,6 +86,10 @@ type Services struct {
 	paths      map[pathKey]path
 	coming     float64 // tasks to come for each node
 	gains      []float64
+
+	// The worst performance of all nodes, and of all but one that has it; +Inf
+	// where nothing runs.
+	lowest, second float64
 }
 
 type pathKey struct {
@@ -88,28 +98,31 @@ type pathKey struct {
 }
 
 // path is what a node can still become.
-type path struct{ best, mean, free float64 }
+type path struct{ best, mean, worth, free float64 }
 
 // NewServices encodes over the co-locations of v.
 func NewServices(v *place.Values) *Services {
 	n := len(v.Workloads())
 	make1 := func() []float64 { return make([]float64, n) }
-	return &Services{values: v, share: make1(), best: make1(), mean: make1(), deviation: make1(), alone: make1(), gains: make1(), paths: map[pathKey]path{}}
+	return &Services{
+		lowest: math.Inf(1), second: math.Inf(1),
+		values: v, share: make1(), worth: make1(), best: make1(), mean: make1(), deviation: make1(), alone: make1(), gains: make1(), paths: map[pathKey]path{},
+	}
 }
 
 // Begin looks at the cluster as it is. demand is the number of tasks to come
-// by workload number, of which expected are not pending yet; open are the
-// states of nodes that take some task; nodes and running count all nodes and
-// all tasks on them, value is the sum of what these are worth.
-func (e *Services) Begin(demand []float64, expected float64, open []State, nodes, running int, value float64) {
+// by workload number, of which expected are not pending yet; states are those
+// of all nodes; nodes and running count the nodes and all tasks on them, value
+// is the sum of what these are worth.
+func (e *Services) Begin(demand []float64, expected float64, states []State, nodes, running int, value float64) {
 	clear(e.paths)
 	total := 0.0
 	for _, d := range demand {
 		total += d
 	}
 	empty := e.values.Empty("")
-	if len(open) > 0 {
-		empty = e.values.Empty(e.values.Class(open[0].Config))
+	if len(states) > 0 {
+		empty = e.values.Empty(e.values.Class(states[0].Config))
 	}
 	e.unit = 0
 	entropy := 0.0
@@ -135,7 +148,11 @@ func (e *Services) Begin(demand []float64, expected float64, open []State, nodes
 		e.alone[i] /= e.unit
 		e.best[i], e.mean[i], e.deviation[i] = math.Inf(-1), 0, 0
 	}
-	for _, o := range open {
+	e.valueTasks(states)
+	for _, o := range states {
+		if o.Room == 0 {
+			continue
+		}
 		n := float64(o.Nodes)
 		room += n * float64(o.Room)
 		count += n
@@ -158,12 +175,23 @@ func (e *Services) Begin(demand []float64, expected float64, open []State, nodes
 			e.best[w] = e.alone[w]
 			e.mean[w] = e.alone[w]
 			e.deviation[w] = 0
+			if e.share[w] > 0 {
+				allBest += e.share[w] * e.best[w]
+				allMean += e.share[w] * e.mean[w]
+			}
 			continue
 		}
 		e.mean[w] /= count
 		e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
 		allBest += e.share[w] * e.best[w]
 		allMean += e.share[w] * e.mean[w]
+	}
+	allWorth := 0.0
+	for w, p := range e.share {
+		if math.IsInf(e.worth[w], -1) {
+			e.worth[w] = e.best[w] // none sits anywhere
+		}
+		allWorth += p * e.worth[w]
 	}
 	e.coming = total / float64(max(1, nodes))
 	c := e.context[:]
@@ -175,7 +203,7 @@ func (e *Services) Begin(demand []float64, expected float64, open []State, nodes
 	if room > 0 {
 		c[ServicePressure] = float32(min(2, total/room))
 	}
-	c[ServiceAllBest], c[ServiceAllMean] = float32(allBest), float32(allMean)
+	c[ServiceAllBest], c[ServiceAllMean], c[ServiceAllWorth] = float32(allBest), float32(allMean), float32(allWorth)
 	if kinds > 1 {
 		c[ServiceMixed] = float32(entropy / math.Log(float64(kinds)))
 	}
@@ -187,27 +215,70 @@ func (e *Services) Begin(demand []float64, expected float64, open []State, nodes
 	}
 }
 
+// valueTasks finds what a task of each workload is worth where such tasks sit:
+// what the objective would lose without it.
+func (e *Services) valueTasks(states []State) {
+	for w := range e.worth {
+		sum, n := 0.0, 0.0
+		for _, s := range states {
+			if k := float64(s.Nodes) * float64(e.values.Counts(s.Config)[w]); k > 0 {
+				sum += k * e.gain(e.values.Prev(s.Config, w), w)
+				n += k
+			}
+		}
+		e.worth[w] = math.Inf(-1)
+		if n > 0 {
+			e.worth[w] = sum / n
+		}
+	}
+}
+
 // rise is what the objective gains by one more task.
 func (e *Services) rise(c place.Config, w int) float64 {
-	after := e.values.Value(e.values.Next(c, w)).Sum
-	before := e.values.Value(c).Sum
+	after := e.values.Value(e.values.Next(c, w))
+	before := e.values.Value(c)
 	switch {
-	case math.IsInf(after, -1):
-		return after
-	case math.IsInf(before, -1):
+	case math.IsInf(after.Sum, -1):
+		return after.Sum
+	case math.IsInf(before.Sum, -1):
 		return 0
 	}
-	return after - before
+	gain := after.Sum - before.Sum
+	if weight := e.values.Objective().Worst; weight != 0 {
+		others := e.lowest
+		if before.Worst == e.lowest {
+			others = e.second
+		}
+		gain += weight * min(others, after.Worst)
+		if !math.IsInf(e.lowest, 0) {
+			gain -= weight * e.lowest
+		}
+		// Where nodes tie, as those do that are not the worst, the highest worst
+		// performance of its own wins, as with greedy.
+		gain += weight * 1e-3 * after.Worst
+	}
+	return gain
 }
+
+// Guard tells of the worst performance of all nodes and of that of all but one
+// that has it, +Inf where nothing runs. It must be called where the objective
+// has a weight on the worst performance, before Begin.
+func (e *Services) Guard(lowest, second float64) { e.lowest, e.second = lowest, second }
 
 // Unit is what a task alone adds to the objective, in the mean over workloads.
 func (e *Services) Unit() float64 { return e.unit }
 
-// most bounds a gain, in units.
+// most bounds a gain, in units. Beyond it gains are told apart by their
+// logarithm up to 2 most, where silence is, below all else: a fall of the worst
+// performance counts for many tasks.
 const most = 4
 
 func (e *Services) gain(c place.Config, w int) float64 {
-	return max(-most, min(most, e.rise(c, w)/e.unit))
+	g := e.rise(c, w) / e.unit
+	if math.Abs(g) > most {
+		g = math.Copysign(min(2*most, most+math.Log(math.Abs(g)/most)), g)
+	}
+	return g
 }
 
 // Context is the features of a decision about a task of workload w. It is
@@ -218,6 +289,7 @@ func (e *Services) Context(w int) []float32 {
 	c[ServiceAlone] = float32(e.alone[w])
 	c[ServiceBestNow] = float32(e.best[w])
 	c[ServiceMeanNow] = float32(e.mean[w])
+	c[ServiceWorthNow] = float32(e.worth[w])
 	c[ServiceSpread] = float32(e.deviation[w])
 	return c
 }
@@ -276,6 +348,9 @@ func (e *Services) Encode(row []float32, o State, w int) {
 	from, then := e.path(o.Config, o.Room), e.path(to, o.Room-1)
 	set(ServicePath, then.best-from.best+gain-e.best[w])
 	set(ServicePathMean, then.mean-from.mean+gain-e.mean[w])
+	set(ServiceOver, gain-e.worth[w])
+	set(ServicePathWorth, then.worth-from.worth+gain-e.worth[w])
+	set(ServiceNextWorth, then.worth)
 	set(ServicePathFree, then.free-from.free+gain)
 	set(ServiceNext, then.best)
 	set(ServiceNextMean, then.mean)
@@ -290,7 +365,7 @@ func (e *Services) path(c place.Config, room int) path {
 	if p, ok := e.paths[key]; ok {
 		return p
 	}
-	p := path{best: e.follow(c, steps, e.best), mean: e.follow(c, steps, e.mean), free: e.follow(c, min(2, steps), nil)}
+	p := path{best: e.follow(c, steps, e.best), mean: e.follow(c, steps, e.mean), worth: e.follow(c, steps, e.worth), free: e.follow(c, min(2, steps), nil)}
 	e.paths[key] = p
 	return p
 }

@@ -48,21 +48,30 @@ func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
 		c.demand[w] += req.Expected[name]
 		c.expected += req.Expected[name]
 	}
-	nodes := req.View.Nodes()
-	for n := range nodes {
+	c.every = max(1, int(p.o.Refresh*float64(len(req.View.Nodes()))))
+	c.begin()
+	return c
+}
+
+// begin books the board as it is.
+func (c *chooser) begin() {
+	c.value, c.tasks = 0, 0
+	for n := range c.trial.Snapshot().Nodes() {
 		c.value += c.worth(n)
-		for _, k := range t.Counts(n) {
+		for _, k := range c.trial.Counts(n) {
 			c.tasks += k
 		}
 	}
-	c.every = max(1, int(p.o.Refresh*float64(len(nodes))))
 	c.since = c.every
 	c.looks = newLooks(c)
-	if p.o.Divide != Flat && !b.Coupled() {
-		c.tree = newTree(c, p.o.Parts)
+	if c.p.o.Divide != Flat && !c.Coupled() {
+		c.tree = newTree(c, c.p.o.Parts)
 	}
-	return c
 }
+
+// Renew implements baseline.Renewer. What is still to come is known by the
+// chooser's own Put and Take alone, which no exchange changes.
+func (c *chooser) Renew() { c.begin() }
 
 // worth is the value of a node; one about which the model is silent counts
 // for nothing.
@@ -163,7 +172,7 @@ func (c *chooser) pick(nodes []int32, w int) int {
 	for i, n := range nodes {
 		copy(m.Row(i), c.looks.of(int(n)).row(w))
 	}
-	return int(nodes[c.p.o.Picker.Node(m, nodes, c.enc.Context(w), c.scores)])
+	return int(nodes[c.p.o.Picker.Node(m, c.enc.Context(w), c.scores)])
 }
 
 func (c *chooser) rows(n, features int) num.Matrix {
@@ -176,26 +185,30 @@ func (c *chooser) rows(n, features int) num.Matrix {
 // Put implements baseline.Chooser.
 func (c *chooser) Put(kind, node int) {
 	before := c.worth(node)
+	c.looks.worsen(node)
 	c.leave(node)
 	c.Board.Put(kind, node)
 	c.enter(node)
 	gain := c.worth(node) - before
 	c.value += gain
+	c.looks.worsen(node)
 	c.tasks++
 	c.since++
 	c.demand[c.trial.Workload(kind)]--
 	if c.p.o.Picker != nil {
-		c.p.o.Picker.Placed(node, gain/c.enc.Unit())
+		c.p.o.Picker.Placed(gain / c.enc.Unit())
 	}
 }
 
 // Take implements baseline.Chooser.
 func (c *chooser) Take(kind, node int) {
 	c.value -= c.worth(node)
+	c.looks.worsen(node)
 	c.leave(node)
 	c.Board.Take(kind, node)
 	c.enter(node)
 	c.value += c.worth(node)
+	c.looks.worsen(node)
 	c.tasks--
 	c.since++
 	c.demand[c.trial.Workload(kind)]++

@@ -36,6 +36,8 @@ type looks struct {
 	need  []float64
 	asked []bool // by workload number: since renew
 	dirty []int32
+
+	lowest, second float64 // see encode.Services.Guard
 }
 
 func newLooks(c *chooser) looks {
@@ -101,16 +103,44 @@ func (l *looks) leave(node int) { l.all[l.at[node]].Nodes-- }
 
 // renew looks at the whole cluster: what scores were known are so no more.
 func (l *looks) renew() {
-	open := make([]encode.State, 0, len(l.all))
+	states := make([]encode.State, 0, len(l.all))
 	for _, k := range l.all {
 		clear(k.known)
-		if k.Nodes > 0 && k.Room > 0 {
-			open = append(open, k.State)
+		if k.Nodes > 0 {
+			states = append(states, k.State)
 		}
 	}
 	clear(l.asked)
-	l.c.enc.Begin(l.c.demand, l.c.expected, open, len(l.at), l.c.tasks, l.c.value)
+	l.guard()
+	l.c.enc.Begin(l.c.demand, l.c.expected, states, len(l.at), l.c.tasks, l.c.value)
 	l.c.tree.forget()
+}
+
+// guard finds the worst performances, where they count.
+func (l *looks) guard() {
+	if l.c.trial.Values.Objective().Worst == 0 {
+		return
+	}
+	l.lowest, l.second = math.Inf(1), math.Inf(1)
+	for _, k := range l.all {
+		for range min(k.Nodes, 2) {
+			w := l.c.trial.Values.Value(k.Config).Worst
+			if w < l.lowest {
+				l.lowest, l.second = w, l.lowest
+			} else {
+				l.second = min(l.second, w)
+			}
+		}
+	}
+	l.c.enc.Guard(l.lowest, l.second)
+}
+
+// worsen makes it look at the whole cluster again where the worst performance
+// counts and the node is among the two that decide it.
+func (l *looks) worsen(node int) {
+	if v := l.c.trial.Values; v.Objective().Worst != 0 && v.Value(l.c.trial.Config(node)).Worst <= l.second {
+		l.c.since = l.c.every
+	}
 }
 
 // score is that of a node as the place of a task of a workload. The first

@@ -50,13 +50,11 @@ const (
 
 // Picker takes the decisions in training. Candidates are rows of features.
 type Picker interface {
-	// Node chooses among nodes, Part among parts, for which nodes are the best in
-	// each; scores are the network's.
-	Node(candidates num.Matrix, nodes []int32, context, scores []float32) int
-	Part(candidates num.Matrix, nodes []int32, context, scores []float32) int
-	// Placed tells where the task went and what the objective gained, in units of
-	// what a task alone adds.
-	Placed(node int, gain float64)
+	// Node chooses among nodes, Part among parts; scores are the network's.
+	Node(candidates num.Matrix, context, scores []float32) int
+	Part(candidates num.Matrix, context, scores []float32) int
+	// Placed tells what the objective gained, in units of what a task alone adds.
+	Placed(gain float64)
 }
 
 // Options of a Policy. The zero value is what one wants.
@@ -115,7 +113,8 @@ const remembered = 50_000
 func (p *Policy) trial(req place.Request) *place.Trial {
 	o := req.Objective.Or()
 	scaled := o == place.Objective{Mean: o.Mean} || o == place.Objective{P99: o.P99}
-	if p.values != nil && scaled && p.values.Len() < remembered {
+	// Reasons state gains, which must not be off by a factor.
+	if p.values != nil && scaled && !p.o.Explain && p.values.Len() < remembered {
 		if t, ok := place.NewTrialOn(req, p.values); ok {
 			return t
 		}

@@ -160,11 +160,7 @@ func (c *chooser) descend(kind int) {
 		at := 0
 		if len(open) > 1 {
 			c.scores = append(c.scores[:0], c.partPass.Score(c.p.nets.Part, rows, c.enc.Context(w))...)
-			nodes := make([]int32, len(open))
-			for i, child := range open {
-				nodes[i] = c.tree.parts[child].champions[kind].node
-			}
-			at = c.p.o.Picker.Part(rows, nodes, c.enc.Context(w), c.scores)
+			at = c.p.o.Picker.Part(rows, c.enc.Context(w), c.scores)
 		}
 		id = open[at]
 	}

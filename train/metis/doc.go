@@ -8,6 +8,5 @@
 //	nets, update := t.Best() // against greedy, on validation seeds
 //
 // Each update is of one kind of level of the hierarchy: decisions of the other
-// are taken by its network as it is. In a batch, a decision is credited with
-// what comes of its node, against a critic that is a sum over nodes.
+// are taken by its network as it is.
 package metis

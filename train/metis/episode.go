@@ -20,38 +20,26 @@ type explorer struct {
 	parts   bool // the level that learns
 	share   float64
 	sum     float64 // of performance, as it was last told
-	played  *played // batches only
-}
-
-// played is what became of a batch, task by task.
-type played struct {
-	into *rl.Trajectory
-	node []int
-	gain []float64
-	next []int // the first decision that is not about the task or one before
-	// nodes are those of all candidates, as a trajectory lists them; later is what
-	// each brings in surplus after the decision.
-	nodes []int32
-	later []float32
+	step    float64 // time that a placement takes
 }
 
 // Node implements place/metis.Picker.
-func (x *explorer) Node(candidates num.Matrix, nodes []int32, context, scores []float32) int {
+func (x *explorer) Node(candidates num.Matrix, context, scores []float32) int {
 	if x.parts {
 		return num.Highest(scores)
 	}
-	return x.pick(candidates, nodes, context, scores, encode.ServiceLead)
+	return x.pick(candidates, context, scores, encode.ServiceLead)
 }
 
 // Part implements place/metis.Picker.
-func (x *explorer) Part(candidates num.Matrix, nodes []int32, context, scores []float32) int {
+func (x *explorer) Part(candidates num.Matrix, context, scores []float32) int {
 	if !x.parts {
 		return num.Highest(scores)
 	}
-	return x.pick(candidates, nodes, context, scores, encode.PartLead)
+	return x.pick(candidates, context, scores, encode.PartLead)
 }
 
-func (x *explorer) pick(candidates num.Matrix, nodes []int32, context, scores []float32, prior int) int {
+func (x *explorer) pick(candidates num.Matrix, context, scores []float32, prior int) int {
 	if candidates.Rows == 1 {
 		return 0
 	}
@@ -66,68 +54,26 @@ func (x *explorer) pick(candidates num.Matrix, nodes []int32, context, scores []
 	}
 	c := x.sampler.Choose(candidates, context, expert)
 	x.into.Add(candidates, context, c)
-	if x.played != nil {
-		x.played.nodes = append(x.played.nodes, nodes...)
-	}
 	return c.Index
 }
 
 // Placed implements place/metis.Picker.
-func (x *explorer) Placed(node int, gain float64) {
-	x.sum += gain
-	if p := x.played; p != nil {
-		x.into.Flow(0, 1)
-		p.node, p.gain, p.next = append(p.node, node), append(p.gain, gain), append(p.next, x.into.Len())
-		return
-	}
+func (x *explorer) Placed(gain float64) {
 	x.into.Gain(gain)
+	x.into.Flow(0, x.step)
+	x.sum += gain
 }
-
-// credit rewards the decisions of takes of one batch. A task's node is what it
-// changed: to the gain of the task itself come those of the later tasks there,
-// each less what the same task gained in the mean over the takes, in which it
-// mostly went elsewhere. So a decision is not blamed for the hundreds of
-// others in the batch; what it does to other nodes, by leaving them to others,
-// shows in what these are credited with.
-func credit(takes []*played) {
-	fair := make([]float64, len(takes[0].gain))
-	for _, p := range takes {
-		for i, g := range p.gain {
-			fair[i] += g / float64(len(takes))
-		}
-	}
-	for _, p := range takes {
-		p.later = make([]float32, len(p.nodes))
-		surplus := map[int]float64{} // by node, of the tasks from i+1 on
-		for i := len(p.gain) - 1; i >= 0; i-- {
-			first := 0
-			if i > 0 {
-				first = p.next[i-1]
-			}
-			for d := first; d < p.next[i]; d++ {
-				p.into.Rewards[d] = p.gain[i] + surplus[p.node[i]]
-				for k := p.into.Starts[d]; k < p.into.Starts[d+1]; k++ {
-					p.later[k] = float32(surplus[int(p.nodes[k])])
-				}
-			}
-			surplus[p.node[i]] += p.gain[i] - fair[i]
-		}
-	}
-}
-
-// alone is a discount under which every decision stands for itself.
-const alone = 1e-12
 
 // rollout plays an episode with a policy that explores and notes what came of
 // it.
 //
-// Rewards are changes of the sum of performances. In a batch they are made by
-// credit. In a stream, where they come as they happen and the worth of a reward
+// Rewards are changes of the sum of performances, as they happen. In a batch
+// they add up to what was reached. In a stream, where the worth of a reward
 // falls to 1/e in a mean lifetime, their discounted sum is that of the
 // performance over time but for a constant: with the sum as the potential of a
 // state, shaping (Ng, Harada, Russell: Policy invariance under reward
 // transformations, ICML 1999) cancels what flows between events.
-func (t *Trainer) rollout(parts bool, seed, take uint64) (*played, error) {
+func (t *Trainer) rollout(parts bool, seed, take uint64) (*rl.Trajectory, error) {
 	e, err := t.world(seed).Draw(seed)
 	if err != nil {
 		return nil, err
@@ -143,14 +89,13 @@ func (t *Trainer) rollout(parts bool, seed, take uint64) (*played, error) {
 	}
 	o := place_metis.Options{Divide: divide, Picker: x, Shortlist: t.Config.Shortlist}
 	if e.Stream == nil {
-		into.Discount = alone
-		x.played = &played{into: into}
+		x.step = 1
 		p := place_metis.New(t.nets(), e.Model, o)
 		if _, err := p.Place(e.Batch); err != nil {
 			return nil, err
 		}
 		into.End()
-		return x.played, nil
+		return into, nil
 	}
 	into.Discount = rl.Discount(math.Exp(-1))
 	x.share = t.Config.Noted
@@ -166,7 +111,7 @@ func (t *Trainer) rollout(parts bool, seed, take uint64) (*played, error) {
 		return nil, err
 	}
 	into.End()
-	return &played{into: into}, nil
+	return into, nil
 }
 
 // reached is what a policy makes of an episode: the mean performance.

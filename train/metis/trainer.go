@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cotenant/cotenant/internal/num"
 	place_metis "github.com/cotenant/cotenant/place/metis"
@@ -67,9 +68,9 @@ func (c *Config) options(updates int) rl.Options {
 	o := rl.DefaultOptions()
 	o.Workers = c.Workers
 	o.Minibatch = 512
-	o.Entropy = rl.Constant(0.002)
+	o.Entropy = rl.Constant(0.001)
 	o.Rate = rl.Schedule{From: 1.5e-3, To: 1.5e-4, Steps: updates}
-	o.Trace = rl.Trace{Decision: 0.97}
+	o.Trace = rl.Trace{Decision: 0.96}
 	if !c.Forget {
 		o.Remember = 20_000
 		o.Good = rl.Constant(0.05)
@@ -81,7 +82,6 @@ func (c *Config) options(updates int) rl.Options {
 type Trainer struct {
 	Config     Config
 	node, part *rl.Learner
-	worths     [2]*worth
 	// steady are averages over the last updates, which jump about less.
 	steady place_metis.Nets
 	rivals []float64 // what greedy reaches on the validation seeds
@@ -105,11 +105,6 @@ func NewTrainer(c Config) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{Config: c, looked: -1, steady: place_metis.Nets{Node: node.Clone(), Part: part.Clone()}}
-	for i, shape := range []num.ScorerShape{nodeShape, partShape} {
-		if t.worths[i], err = newWorth(shape, num.Rand(c.Seed, 3, uint64(i))); err != nil {
-			return nil, err
-		}
-	}
 	forParts := c.Updates / c.Parts
 	if t.node, err = rl.NewLearner(node, c.options(c.Updates-forParts), c.Seed); err != nil {
 		return nil, err
@@ -150,41 +145,21 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	for i := range takes {
 		takes[i] = uint64(i)
 	}
-	episodes, err := rl.Rollouts(ctx, c.Workers, takes, func(_ int, take uint64) (*played, error) {
-		return t.rollout(parts, scenes[take/uint64(c.Takes)], take)
+	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(_ int, take uint64) (*rl.Trajectory, error) {
+		j, err := t.rollout(parts, scenes[take/uint64(c.Takes)], take)
+		if j != nil {
+			j.Group = take/uint64(c.Takes) + 1
+		}
+		return j, err
 	})
 	if err != nil {
 		return rl.Stats{}, err
 	}
-	var kept []*rl.Trajectory
-	critic := t.worths[0]
-	if parts {
-		critic = t.worths[1]
-	}
-	for i := range scenes {
-		credit(episodes[i*c.Takes : (i+1)*c.Takes])
-	}
-	if learner.Updates() == 0 {
-		critic.learn(episodes, 1e-3, learner.Rand(4))
-		critic.learn(episodes, 1e-3, learner.Rand(5))
-	}
-	for i := range scenes {
-		group := episodes[i*c.Takes : (i+1)*c.Takes]
-		for _, p := range group {
-			p.into.Group = uint64(i) + 1
-			if p.into.Len() > 0 {
-				for d, v := range critic.of(p.into) {
-					p.into.Rewards[d] -= float64(v)
-				}
-				kept = append(kept, p.into)
-			}
-		}
-	}
+	kept := slices.DeleteFunc(trajectories, func(j *rl.Trajectory) bool { return j.Len() == 0 })
 	if len(kept) == 0 {
-		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(episodes))
+		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(takes))
 	}
 	stats, err := learner.Update(kept)
-	critic.learn(episodes, 1e-3, learner.Rand(4))
 	if err == nil {
 		t.settle()
 	}
