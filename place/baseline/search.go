@@ -51,7 +51,7 @@ type GreedySearch struct {
 	Evals, Kicks, Colocations int
 	Explain                   bool
 	// Start makes what places the tasks that the search then moves; nil is
-	// Greedy's way.
+	// Greedy's way. It may be a Renewer.
 	Start func(place.Request, *Board) Chooser
 }
 
@@ -68,12 +68,21 @@ func (g GreedySearch) Place(req place.Request) (place.Decision, error) {
 	s := &search{exchanges: newExchanges(b), evals: g.Evals, limit: g.Evals, colocations: g.Colocations, req: req}
 	s.improve(g.Kicks)
 	// What was held may fit now that others sit elsewhere, and then again.
-	for seq.Place() {
+	renew := func() {
+		if r, ok := start.(Renewer); ok {
+			r.Renew()
+		}
+	}
+	for renew(); seq.Place(); renew() {
 		s.improve(0)
 	}
 	s.assign(seq.at)
 	if g.Explain {
-		s.explain(seq, greedy)
+		first := "greedy"
+		if g.Start != nil {
+			first = "one pass"
+		}
+		s.explain(seq, greedy, first)
 	}
 	seq.explain = g.Explain
 	return seq.Decision(), nil
@@ -365,7 +374,8 @@ func (s *search) assign(at []int) {
 	}
 }
 
-func (s *search) explain(seq *Sequence, greedy []int) {
+// explain gives the reasons; first names what placed the tasks at first.
+func (s *search) explain(seq *Sequence, greedy []int, first string) {
 	nodes := s.trial.Snapshot().Nodes()
 	for i, n := range seq.at {
 		if n < 0 {
@@ -380,7 +390,7 @@ func (s *search) explain(seq *Sequence, greedy []int) {
 			Scores: map[string]float64{"gain": share},
 		}
 		if g := greedy[i]; g >= 0 && g != n {
-			r.Words += fmt.Sprintf("; greedy alone would have taken %s, and exchanges between nodes raised the whole", nodes[g].Name)
+			r.Words += fmt.Sprintf("; %s alone would have taken %s, and exchanges between nodes raised the whole", first, nodes[g].Name)
 		}
 		seq.why[i] = r
 	}

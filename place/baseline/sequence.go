@@ -20,6 +20,10 @@ type Chooser interface {
 	Reason(kind, node int) place.Reason
 }
 
+// Renewer is a Chooser that keeps books of the board: Renew tells it that a
+// search has moved tasks past it.
+type Renewer interface{ Renew() }
+
 // Sequence places the pending tasks one after another. Gangs that do not fit
 // whole are taken back at once, so that later tasks may use the room.
 type Sequence struct {

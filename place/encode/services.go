@@ -136,16 +136,20 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 			kinds++
 			entropy -= e.share[w] * math.Log(e.share[w])
 		}
-		e.alone[w] = e.rise(empty, w)
-		e.unit += math.Abs(e.alone[w]) / float64(len(demand))
+		if g := e.sum(empty, w); !math.IsInf(g, 0) {
+			e.unit += math.Abs(g) / float64(len(demand))
+		}
 	}
 	if !(e.unit > 0) {
-		e.unit = 1
+		// The worst performance alone counts, or nothing is known.
+		if e.unit = math.Abs(e.values.Objective().Worst) / 4; e.unit == 0 {
+			e.unit = 1
+		}
 	}
 	room, slots := 0.0, 0.0
 	count := 0.0
 	for i := range e.best {
-		e.alone[i] /= e.unit
+		e.alone[i] = e.gain(empty, i)
 		e.best[i], e.mean[i], e.deviation[i] = math.Inf(-1), 0, 0
 	}
 	e.valueTasks(states)
@@ -233,31 +237,37 @@ func (e *Services) valueTasks(states []State) {
 	}
 }
 
-// rise is what the objective gains by one more task.
-func (e *Services) rise(c place.Config, w int) float64 {
-	after := e.values.Value(e.values.Next(c, w))
-	before := e.values.Value(c)
+// sum is what the objective gains by one more task, but for the worst
+// performance; -Inf where the model is silent about what results.
+func (e *Services) sum(c place.Config, w int) float64 {
+	after, before := e.values.Value(e.values.Next(c, w)).Sum, e.values.Value(c).Sum
 	switch {
-	case math.IsInf(after.Sum, -1):
-		return after.Sum
-	case math.IsInf(before.Sum, -1):
+	case math.IsInf(after, -1):
+		return after
+	case math.IsInf(before, -1):
 		return 0
 	}
-	gain := after.Sum - before.Sum
-	if weight := e.values.Objective().Worst; weight != 0 {
-		others := e.lowest
-		if before.Worst == e.lowest {
-			others = e.second
-		}
-		gain += weight * min(others, after.Worst)
-		if !math.IsInf(e.lowest, 0) {
-			gain -= weight * e.lowest
-		}
-		// Where nodes tie, as those do that are not the worst, the highest worst
-		// performance of its own wins, as with greedy.
-		gain += weight * 1e-3 * after.Worst
+	return after - before
+}
+
+// rise is what the objective gains by one more task.
+func (e *Services) rise(c place.Config, w int) float64 {
+	gain := e.sum(c, w)
+	weight := e.values.Objective().Worst
+	if weight == 0 || math.IsInf(gain, -1) {
+		return gain
 	}
-	return gain
+	after, others := e.values.Value(e.values.Next(c, w)).Worst, e.lowest
+	if e.values.Value(c).Worst == e.lowest {
+		others = e.second
+	}
+	gain += weight * min(others, after)
+	if !math.IsInf(e.lowest, 0) {
+		gain -= weight * e.lowest
+	}
+	// Where nodes tie, as those do that are not the worst, the highest worst
+	// performance of its own wins, as with greedy.
+	return gain + weight*1e-3*after
 }
 
 // Guard tells of the worst performance of all nodes and of that of all but one
@@ -268,15 +278,15 @@ func (e *Services) Guard(lowest, second float64) { e.lowest, e.second = lowest, 
 // Unit is what a task alone adds to the objective, in the mean over workloads.
 func (e *Services) Unit() float64 { return e.unit }
 
-// most bounds a gain, in units. Beyond it gains are told apart by their
-// logarithm up to 2 most, where silence is, below all else: a fall of the worst
-// performance counts for many tasks.
+// most bounds the gains, in units, that count in full. Beyond it they are told
+// apart by their logarithm up to 2 most, where silence is, below all else: a
+// fall of the worst performance counts for many tasks.
 const most = 4
 
 func (e *Services) gain(c place.Config, w int) float64 {
 	g := e.rise(c, w) / e.unit
 	if math.Abs(g) > most {
-		g = math.Copysign(min(2*most, most+math.Log(math.Abs(g)/most)), g)
+		g = math.Copysign(min(2*most, most+math.Log(math.Abs(g)/most)/2), g)
 	}
 	return g
 }

@@ -125,6 +125,9 @@ func (l *looks) guard() {
 	for _, k := range l.all {
 		for range min(k.Nodes, 2) {
 			w := l.c.trial.Values.Value(k.Config).Worst
+			if math.IsInf(w, -1) {
+				continue // nobody knows
+			}
 			if w < l.lowest {
 				l.lowest, l.second = w, l.lowest
 			} else {

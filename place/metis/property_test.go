@@ -1,0 +1,285 @@
+package metis
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/cluster/clustertest"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/baseline"
+	"github.com/cotenant/cotenant/place/placetest"
+)
+
+// drawn lets rapid shrink the cluster.
+type drawn struct{ *rapid.T }
+
+func (d drawn) IntN(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
+
+var objectives = []place.Objective{
+	{}, place.WorstPerformance, place.TailLatency, place.NodesUsed, {Mean: 1, Worst: 0.5, Nodes: 0.01},
+}
+
+func drawRequest(t *rapid.T) place.Request {
+	spec, groups := clustertest.Random(drawn{t})
+	view, err := cluster.NewSnapshot(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := place.Request{View: view, Pending: groups, Objective: rapid.SampledFrom(objectives).Draw(t, "objective")}
+	if rapid.Bool().Draw(t, "expected") {
+		req.Expected = map[string]float64{"a": 1.5, "c": 0.25, "unheard of": 3}
+	}
+	return req
+}
+
+// uneven are the numbers of a placetest.Model, but no two co-locations are
+// worth the same.
+type uneven struct{ placetest.Model }
+
+func (m uneven) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
+	rows := m.Model.Predict(class, metric, cs)
+	for i, c := range cs {
+		for j := range rows[i] {
+			h := fnv.New32a()
+			fmt.Fprint(h, class, c.Key(), j)
+			rows[i][j].Value += 0.05 * float64(h.Sum32()) / math.MaxUint32
+		}
+	}
+	return rows
+}
+
+// ways are all in which a policy places.
+var ways = []string{
+	"search=off", "search=off:parts=2", "divide=flat", "divide=even:parts=2", "kicks=20", "divide=flat:search=on:kicks=20", "search=off:refresh=5",
+}
+
+func params(way string) map[string]string {
+	out := map[string]string{}
+	for _, p := range strings.Split(way, ":") {
+		key, value, _ := strings.Cut(p, "=")
+		out[key] = value
+	}
+	return out
+}
+
+// Every way holds to what all policies promise, whatever its networks say: the
+// decision is valid, the same for the same seed, holds no task that a node
+// takes, and explains itself.
+func TestPropertyDecisions(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way, func(t *testing.T) {
+			files := []*File{untrained(t), shaken(t, 1), shaken(t, 2)}
+			rapid.Check(t, func(t *rapid.T) {
+				req := drawRequest(t)
+				m := placetest.Model{
+					Names: rapid.SampledFrom([][]string{{"", "fast"}, {"other"}, {"fast"}}).Draw(t, "classes"), NoLatency: []string{"d"},
+					Silence: rapid.SampledFrom([]uint64{0, 3, 1}).Draw(t, "silence"),
+				}
+				f := rapid.SampledFrom(files).Draw(t, "file")
+				s := Settings{Model: m, Params: params(way), Explain: rapid.Bool().Draw(t, "explain"), Pessimism: rapid.SampledFrom([]float64{0, 1}).Draw(t, "pessimism")}
+				decide := func(p place.Policy) place.Decision {
+					req.Rand = rand.New(rand.NewPCG(7, 7))
+					d, err := p.Place(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return d
+				}
+				p, err := f.Policy(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := decide(p)
+				if again := decide(p); !reflect.DeepEqual(d, again) {
+					t.Fatalf("asked twice, it decided differently:\n%v\n%v", d, again)
+				}
+				if p, err = f.Policy(s); err != nil {
+					t.Fatal(err)
+				}
+				if again := decide(p); !reflect.DeepEqual(d, again) {
+					t.Fatalf("made anew, it decided differently:\n%v\n%v", d, again)
+				}
+				e, err := place.Evaluate(req, d, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkHolds(t, req, d, e.Placement)
+				checkReasons(t, d, s.Explain)
+			})
+		})
+	}
+}
+
+// checkHolds wants a reason for every hold, and that no node takes a held task
+// that is not of a gang.
+func checkHolds(t *rapid.T, req place.Request, d place.Decision, p *cluster.Placement) {
+	gang := map[cluster.TaskID]bool{}
+	kind := map[cluster.TaskID]int{}
+	i := 0
+	for _, g := range req.Pending {
+		for _, task := range g.Tasks {
+			gang[task.ID], kind[task.ID] = g.Gang, p.Kind(i)
+			i++
+		}
+	}
+	for _, h := range d.Hold {
+		if h.Why == "" {
+			t.Fatalf("task %s is held without a reason", h.Task)
+		}
+		for n := range req.View.Nodes() {
+			if !gang[h.Task] && p.Check(kind[h.Task], n) == cluster.Fits {
+				t.Fatalf("task %s is held (%s), but node %d takes it", h.Task, h.Why, n)
+			}
+		}
+	}
+}
+
+func checkReasons(t *rapid.T, d place.Decision, explain bool) {
+	if explain && len(d.Why) != len(d.Bind) {
+		t.Fatalf("%d reasons for %d bindings", len(d.Why), len(d.Bind))
+	}
+	for id, why := range d.Why {
+		if strings.TrimSpace(why.Words) == "" || strings.Contains(why.Words, "NaN") {
+			t.Fatalf("%s: the words are %q", id, why.Words)
+		}
+		for name, v := range why.Scores {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("%s: score %s is %g", id, name, v)
+			}
+		}
+	}
+}
+
+// Untrained networks go by greedy's rule: where no two co-locations are worth
+// the same, they go where greedy goes, flat or by the hierarchy.
+func TestPropertyUntrainedIsGreedy(t *testing.T) {
+	f := untrained(t)
+	for _, way := range []string{"divide=flat", "search=off:parts=2", "search=off:parts=3:refresh=5"} {
+		t.Run(way, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				req := drawRequest(t)
+				m := uneven{placetest.Model{Names: []string{"", "fast"}}}
+				p, err := f.Policy(Settings{Model: m, Params: params(way)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := p.Place(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := baseline.Greedy{Model: m}.Place(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(d.Bind, want.Bind) {
+					t.Fatalf("for %s:\n%v, greedy\n%v", req.Objective, d.Bind, want.Bind)
+				}
+			})
+		})
+	}
+}
+
+// With a search after it, a pass does not end worse than by itself.
+func TestPropertySearchOnlyHelps(t *testing.T) {
+	f := shaken(t, 5)
+	rapid.Check(t, func(t *rapid.T) {
+		req := drawRequest(t)
+		req.Expected = nil
+		m := placetest.Model{Names: []string{"", "fast"}}
+		value := func(way string) (float64, int) {
+			p, err := f.Policy(Settings{Model: m, Params: params(way)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Rand = rand.New(rand.NewPCG(7, 7))
+			d, err := p.Place(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := place.Evaluate(req, d, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if req.Objective.Minimises() {
+				return -e.Value, e.Held
+			}
+			return e.Value, e.Held
+		}
+		pass, held := value("search=off")
+		search, heldToo := value("kicks=20")
+		if held == heldToo && search < pass-1e-9 {
+			t.Fatalf("one pass reaches %v, with a search %v", pass, search)
+		}
+	})
+}
+
+// What the hierarchy remembers is what it would find anew, and its counts of
+// parts are those of a tree made from scratch.
+func TestPropertyChampionsStand(t *testing.T) {
+	f := shaken(t, 9)
+	rapid.Check(t, func(t *rapid.T) {
+		spec, groups := clustertest.Random(drawn{t})
+		spec.Constraints.Spread, spec.Constraints.AntiAffinity = nil, nil
+		view, err := cluster.NewSnapshot(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := place.Request{View: view, Pending: groups, Objective: rapid.SampledFrom(objectives).Draw(t, "objective")}
+		p := New(f.Nets, placetest.Model{Names: []string{"", "fast"}}, Options{Parts: 2, Refresh: 3})
+		c := newChooser(p, req, baseline.NewBoard(p.trial(req)))
+		if c.tree.parts == nil || c.trial.Kinds() == 0 {
+			t.Skip("no tree, or no tasks")
+		}
+		left := make([]int, c.trial.Kinds())
+		for i := range c.trial.Tasks() {
+			left[c.trial.Kind(i)]++
+		}
+		type put struct{ kind, node int }
+		var puts []put
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			if len(puts) > 0 && rapid.Bool().Draw(t, "take") {
+				i := rapid.IntRange(0, len(puts)-1).Draw(t, "which")
+				c.Take(puts[i].kind, puts[i].node)
+				left[puts[i].kind]++
+				puts = append(puts[:i], puts[i+1:]...)
+			} else {
+				k := rapid.IntRange(0, c.trial.Kinds()-1).Draw(t, "kind")
+				n := c.Choose(k)
+				if n < 0 || left[k] == 0 {
+					continue
+				}
+				c.Put(k, n)
+				left[k]--
+				puts = append(puts, put{k, n})
+			}
+			standing := make([]champion, c.trial.Kinds())
+			for k := range standing {
+				standing[k] = c.tree.champion(0, k)
+			}
+			c.tree.forget()
+			for k, was := range standing {
+				if now := c.tree.champion(0, k); now.node != was.node || now.score != was.score {
+					t.Fatalf("for kind %d it remembers %+v, anew it finds %+v", k, was, now)
+				}
+			}
+			fresh := newTree(c, p.o.Parts)
+			for i, want := range fresh.parts {
+				got := c.tree.parts[i].Part
+				if got.Nodes != want.Nodes || got.Open != want.Open || got.Tasks != want.Tasks ||
+					math.Abs(got.Fill-want.Fill) > 1e-9 || math.Abs(got.Value-want.Value) > 1e-9 {
+					t.Fatalf("part %d counts as %+v, anew as %+v", i, got, want.Part)
+				}
+			}
+		}
+	})
+}
