@@ -131,6 +131,9 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	if f.specs, err = parsePolicies(policies); err != nil {
 		return nil, err
 	}
+	if err := loadPolicies(in, f.specs); err != nil {
+		return nil, err
+	}
 	if f.batch == "" && f.cluster == "" {
 		return nil, wrongUse("what to place? give --batch FILE[:row], a CSV with a column a workload")
 	}

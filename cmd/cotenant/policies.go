@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/baseline"
 	"github.com/cotenant/cotenant/place/bound"
+	"github.com/cotenant/cotenant/place/metis"
 )
 
 // policyOptions is what every policy is given.
@@ -22,6 +24,7 @@ type policyOptions struct {
 	model     interference.Model
 	timeLimit time.Duration
 	explain   bool
+	trained   *metis.File // of the policy metis; nil is the one that ships
 }
 
 // builtin makes a policy. Errors say which parameter is wrong and list those
@@ -49,6 +52,16 @@ func builtins() map[string]builtin {
 			return bound.NewMedea(o.model, threshold, bound.Options{Explain: o.explain}), nil
 		},
 	}
+	all[metisName] = func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
+		file := o.trained
+		if file == nil {
+			var err error
+			if file, err = metis.Shipped(); err != nil {
+				return nil, err
+			}
+		}
+		return file.Policy(metis.Settings{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
+	}
 	for _, name := range baseline.Names() {
 		all[name] = func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
 			return baseline.New(name, baseline.Options{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
@@ -57,10 +70,30 @@ func builtins() map[string]builtin {
 	return all
 }
 
+// metisName is the policy whose networks come from a file.
+const metisName = "metis"
+
+// loadPolicies reads the files that specs name.
+func loadPolicies(in *inputs, specs []policySpec) error {
+	for i, s := range specs {
+		if s.file == "" {
+			continue
+		}
+		data, err := in.read("policy", s.file)
+		if err != nil {
+			return err
+		}
+		if specs[i].trained, err = metis.Load(bytes.NewReader(data)); err != nil {
+			return fmt.Errorf("--policy %s: %w", s.text, err)
+		}
+	}
+	return nil
+}
+
 // policyNames lists the built-in policies in the order of tables: those that
 // look at requests only, those that look at measurements, those that search.
 func policyNames() []string {
-	names := []string{"spread", "binpack", "random", "tetris", "paragon", "medea", "measured", "greedy", "greedy-search", "bound"}
+	names := []string{"spread", "binpack", "random", "tetris", "paragon", "medea", "measured", "greedy", "greedy-search", metisName, "bound"}
 	known := builtins()
 	names = slices.DeleteFunc(names, func(n string) bool { return known[n] == nil })
 	for _, n := range slices.Sorted(maps.Keys(known)) {
@@ -84,6 +117,7 @@ func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.
 		e := external.New(ctx, spec.argv, external.Options{Model: o.model, Timeout: o.timeLimit})
 		return e, func() { _ = e.Close() }, nil
 	}
+	o.trained = spec.trained
 	params := maps.Clone(spec.params)
 	pessimism := 0.0
 	if text, ok := params["pessimism"]; ok {

@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"github.com/cotenant/cotenant/place/metis"
 )
 
 // policySpec is one policy of --policy: NAME[@FILE][:key=value...], or
@@ -13,6 +15,8 @@ type policySpec struct {
 	file   string
 	params map[string]string
 	argv   []string // of an exec: policy
+
+	trained *metis.File // what file holds; see loadPolicies
 }
 
 const execPrefix = "exec:"
@@ -97,7 +101,7 @@ func parsePolicy(s string) (policySpec, error) {
 		return spec, wrongUse("--policy %s: no such policy; known are %s, and exec:PROGRAM", name, strings.Join(policyNames(), ", "))
 	case hasFile && file == "":
 		return spec, wrongUse("--policy %s: no file after @", s)
-	case hasFile:
+	case hasFile && name != metisName:
 		return spec, wrongUse("--policy %s: %s reads no file; leave @%s out", s, name, file)
 	}
 	if !hasParams {
