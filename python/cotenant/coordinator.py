@@ -6,11 +6,11 @@ HTTP POST of JSON, so this needs nothing but the standard library.
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import pathlib
 import shutil
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -18,7 +18,7 @@ import time
 import urllib.parse
 from typing import Any, Mapping
 
-SERVICE = "/cotenant.balance.v1.BalanceService/"
+SERVICE = b"/cotenant.balance.v1.BalanceService/"
 
 
 class CoordinatorError(Exception):
@@ -76,16 +76,17 @@ class Coordinator:
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError(f"coordinator address {address!r}: want host:port, http://host:port or https://host:port")
         self.address = address
-        if url.scheme == "https":
-            context = ssl.create_default_context(cafile=ca)
-            self._http: http.client.HTTPConnection = http.client.HTTPSConnection(
-                url.hostname, url.port, timeout=timeout, context=context
-            )
-        else:
-            self._http = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
-        self._headers = {"Content-Type": "application/json", "Connect-Protocol-Version": "1"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
+        self._host, self._port = url.hostname, url.port or (443 if url.scheme == "https" else 80)
+        self._timeout = timeout
+        self._tls = ssl.create_default_context(cafile=ca) if url.scheme == "https" else None
+        self._socket: socket.socket | None = None
+        if token and not token.isprintable():
+            raise ValueError("the token has characters that no header may have")
+        authorization = f"Authorization: Bearer {token}\r\n" if token else ""
+        self._head = (
+            f"Host: {url.netloc}\r\nContent-Type: application/json\r\nConnect-Protocol-Version: 1\r\n"
+            f"{authorization}Content-Length: "
+        ).encode()
 
     def call(self, method: str, message: Mapping[str, Any]) -> dict[str, Any]:
         """Calls a method of the service; names are the protocol's JSON names.
@@ -98,15 +99,14 @@ class Coordinator:
             It did not answer, or not as a coordinator does.
         """
         body = json.dumps(message).encode()
+        request = b"POST %s%s HTTP/1.1\r\n%s%d\r\n\r\n%s" % (SERVICE, method.encode(), self._head, len(body), body)
         for attempt in (1, 2):
-            kept = self._http.sock is not None
+            kept = self._socket is not None
             try:
-                self._http.request("POST", SERVICE + method, body, self._headers)
-                response = self._http.getresponse()
-                status, data = response.status, response.read()
+                status, data = self._exchange(request)
                 break
-            except (OSError, http.client.HTTPException) as e:
-                self._http.close()
+            except (OSError, ValueError, LookupError) as e:
+                self.close()
                 # A connection kept open may have been closed at the other end
                 # meanwhile. All methods may be repeated.
                 if attempt == 2 or not kept or isinstance(e, TimeoutError):
@@ -121,9 +121,54 @@ class Coordinator:
             raise CoordinatorError(str(answer.get("code", status)), str(answer.get("message", "")))
         return answer
 
+    def _exchange(self, request: bytes) -> tuple[int, bytes]:
+        # By hand, since http.client takes three times the CPU time, which the
+        # training pays in every iteration.
+        if self._socket is None:
+            plain = socket.create_connection((self._host, self._port), self._timeout)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain
+        self._socket.sendall(request)
+        data = self._more(b"")
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            data = self._more(data)
+        first, *lines = data[:end].split(b"\r\n")
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+        status = int(first.split()[1])
+        data = data[end + 4 :]
+        if headers.get(b"transfer-encoding") == b"chunked":
+            body = b""
+            while True:
+                while (end := data.find(b"\r\n")) < 0:
+                    data = self._more(data)
+                size = int(data[:end].split(b";")[0], 16)
+                data = data[end + 2 :]
+                while len(data) < size + 2:
+                    data = self._more(data)
+                body, data = body + data[:size], data[size + 2 :]
+                if size == 0:
+                    break
+        else:
+            size = int(headers[b"content-length"])
+            while len(data) < size:
+                data = self._more(data)
+            body = data[:size]
+        if headers.get(b"connection", b"").lower() == b"close":
+            self.close()
+        return status, body
+
+    def _more(self, data: bytes) -> bytes:
+        assert self._socket is not None
+        more = self._socket.recv(65536)
+        if not more or len(data) > 1 << 24:
+            raise ConnectionError("hung up" if not more else "an answer without end")
+        return data + more
+
     def close(self) -> None:
         """Closes the connection."""
-        self._http.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
 
 
 class OwnCoordinator:

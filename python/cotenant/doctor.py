@@ -92,10 +92,10 @@ class Watch:
 
     def attach(self, model: Any) -> None:
         """Watches a model that has just been wrapped."""
-        import torch
         from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
         from cotenant.torch.clock import CudaClock, WallClock
+        from cotenant.torch.collective import GradBucket
 
         cuda = any(p.is_cuda for p in model.parameters())
         self._clock = CudaClock() if cuda else WallClock()
@@ -110,7 +110,7 @@ class Watch:
                 return future.then(lambda f: self._done(f.value())) if last else future
 
             # DistributedDataParallel looks at a hook's annotations.
-            hook.__annotations__ = {"bucket": torch.distributed.GradBucket}
+            hook.__annotations__ = {"bucket": GradBucket}
             register(state, hook)
             self._hooked = True
 

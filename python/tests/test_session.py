@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import threading
 import time
 import unittest
@@ -164,6 +166,44 @@ class Client(unittest.TestCase):
         self.assertEqual(client.call("Report", {}), {})
         self.assertEqual(len(fake.requests), 3)
         client.close()
+
+    def test_answers_in_pieces(self) -> None:
+        body = b'{"shares":{"batchSizes":[1,2]}}'
+        plain = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        chunked += b"a\r\n%s\r\n%x;x=y\r\n%s\r\n0\r\n\r\n" % (body[:10], len(body) - 10, body[10:])
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for answer in (plain, chunked, chunked):
+                    connection.recv(65536)
+                    for byte in answer:
+                        connection.sendall(bytes([byte]))
+
+        threading.Thread(target=serve, daemon=True).start()
+        client = Coordinator(f"127.0.0.1:{listener.getsockname()[1]}")
+        for _ in range(3):
+            self.assertEqual(client.call("Jobs", {}), json.loads(body))
+        client.close()
+
+    def test_what_is_no_http(self) -> None:
+        for answer in (b"\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 x\r\nContent-Length: 1\r\n\r\n", b""):
+            listener = socket.create_server(("127.0.0.1", 0))
+
+            def serve(listener: socket.socket = listener, answer: bytes = answer) -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+            threading.Thread(target=serve, daemon=True).start()
+            with self.assertRaises(Unreachable):
+                Coordinator(f"127.0.0.1:{listener.getsockname()[1]}").call("Jobs", {})
+            listener.close()
 
     def test_no_program(self) -> None:
         with mock.patch.dict(os.environ, {"COTENANT_BINARY": "/nonexistent/cotenant"}):
