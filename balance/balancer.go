@@ -129,6 +129,9 @@ func (b *Balancer) Change(workers []Worker) error {
 	}
 	b.generation++
 	b.sizes, b.decided, b.fresh = nil, nil, true
+	if g, ok := b.allocator.(*byGPU); ok {
+		*g = byGPU{} // who is new has a curve to learn
+	}
 	b.forget()
 	for _, w := range b.workers {
 		b.known[w.Name].Iteration = -1

@@ -24,6 +24,8 @@ const (
 	worthTry   = 0.004 // gain hoped for
 	maxTryCost = 0.25  // predicted cost of one try
 	maxKin     = 32    // workers whose curves are compared
+	rarely     = 8     // decisions of more workers than that are made once in so many,
+	rotation   = 3     // of whose curves one in so many is learned anew each time
 	tryBudget  = 2.0   // iterations that all tries may cost, and per decision:
 	tryRate    = 0.004
 )
@@ -46,8 +48,15 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 	}
 	g.Since++
 	grain := b.grain()
+	if n > maxKin && g.Since%rarely != 1 && current != nil && holds(all, current, b.options.GlobalBatch) {
+		return current, nil
+	}
 	for i, c := range curves {
 		lo, hi := span(all[i], grain, n)
+		fits := c.Lo == lo && c.Grain == grain && len(c.Mean) == hi-lo+1
+		if n > maxKin && fits && (i+g.Since/rarely)%rotation != 0 {
+			continue
+		}
 		var others *shape
 		if n > 1 && n <= maxKin {
 			others = kin(curves, i, lo, hi, grain)

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// twoCurves is a fast worker and one that is three times slower.
+func twoCurves(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("worker,batch,ms\n")
+	for x := 1; x <= 60; x++ {
+		fmt.Fprintf(&b, "fast,%d,%d\nslow,%d,%d\n", x, 5+x, x, 15+3*x)
+	}
+	return file(t, "curves.csv", b.String())
+}
+
+func TestSimulateBalanceOnCurves(t *testing.T) {
+	curves := twoCurves(t)
+	out, errs, code := cotenant(t, "simulate", "balance", "--curves", curves, "--global-batch", "40:200:80", "--iterations", "120",
+		"--change", "60:fast=x2", "-o", "json")
+	if code != exitDone {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if !strings.Contains(errs, "left out 1 ") {
+		t.Errorf("200 is out of reach; stderr says %q", errs)
+	}
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 8 {
+		t.Fatalf("%d rows, want 4 policies x 2 batch sizes", len(rows))
+	}
+	for _, r := range rows {
+		for _, field := range []string{"policy", "global_batch", "seed", "iteration_ms", "optimal_ms", "total_ms", "shares", "iterations_to_converge"} {
+			if _, ok := r[field]; !ok {
+				t.Errorf("%v lacks %s", r, field)
+			}
+		}
+		ms, best := r["iteration_ms"].(float64), r["optimal_ms"].(float64)
+		switch r["policy"] {
+		case "optimal":
+			if ms != best {
+				t.Errorf("optimal takes %v, the least is %v", ms, best)
+			}
+		case "equal":
+			if ms < 1.3*best {
+				t.Errorf("equal shares take %v, the least is %v", ms, best)
+			}
+		case "cotenant":
+			if ms > 1.05*best {
+				t.Errorf("cotenant takes %v, the least is %v", ms, best)
+			}
+		}
+	}
+}
+
+func TestSimulateBalanceTrains(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	out, errs, code := cotenant(t, "simulate", "balance", "--workers", "3", "--samples", "3000", "--global-batch", "30", "--out", dir)
+	if code != exitDone {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, want := range []string{"bsp", "asp", "ssp", "flexrr", "lb-bsp"} {
+		if !strings.Contains(out, "\n"+want+" ") {
+			t.Errorf("no line of %s in\n%s", want, out)
+		}
+	}
+	for _, name := range []string{"manifest.json", "runs.csv", "loss.csv"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSimulateBalanceWrongUse(t *testing.T) {
+	curves := twoCurves(t)
+	for _, args := range [][]string{
+		{"--global-batch", "0"},
+		{"--global-batch", "1:2"},
+		{"--global-batch", "5:1:1"},
+		{"--policy", "magic"},
+		{"--kind", "magic"},
+		{"--problem", "magic"},
+		{"--seeds", "0"},
+		{"--change", "1:a=b"},
+		{"--curves", curves, "--change", "soon"},
+		{"--curves", curves, "--policy", "bsp"},
+		{"-o", "xml"},
+	} {
+		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitWrongUse {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+	for _, args := range [][]string{
+		{"--curves", curves, "--global-batch", "500"},
+		{"--curves", curves, "--global-batch", "50", "--change", "5:nobody=x2"},
+		{"--curves", "nowhere.csv"},
+	} {
+		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitFailed {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}
