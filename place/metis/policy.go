@@ -69,6 +69,9 @@ type Options struct {
 	// different situations of nodes.
 	Refresh float64
 	Explain bool
+	// Memory, where not nil, keeps what was learned of co-locations from policy to
+	// policy over the same model with the same pessimism.
+	Memory *Memory
 	// Picker, where not nil, decides instead of the networks. With Flat it is
 	// shown the Shortlist nodes of the highest scores (0 means 12).
 	Picker    Picker
@@ -78,11 +81,13 @@ type Options struct {
 // Policy places tasks one after another by its networks, in one pass. It
 // remembers co-locations from request to request: not safe for concurrent use.
 type Policy struct {
-	nets   Nets
-	model  interference.Model
-	o      Options
-	values *place.Values
+	nets  Nets
+	model interference.Model
+	o     Options
 }
+
+// Memory holds the values of co-locations. The zero value is empty.
+type Memory struct{ values *place.Values }
 
 // New makes a policy. Part may be missing where Divide does without it.
 func New(nets Nets, m interference.Model, o Options) *Policy {
@@ -94,6 +99,9 @@ func New(nets Nets, m interference.Model, o Options) *Policy {
 	}
 	if o.Shortlist == 0 {
 		o.Shortlist = 12
+	}
+	if o.Memory == nil {
+		o.Memory = &Memory{}
 	}
 	return &Policy{nets: nets, model: m, o: o}
 }
@@ -114,13 +122,13 @@ func (p *Policy) trial(req place.Request) *place.Trial {
 	o := req.Objective.Or()
 	scaled := o == place.Objective{Mean: o.Mean} || o == place.Objective{P99: o.P99}
 	// Reasons state gains, which must not be off by a factor.
-	if p.values != nil && scaled && !p.o.Explain && p.values.Len() < remembered {
-		if t, ok := place.NewTrialOn(req, p.values); ok {
+	if v := p.o.Memory.values; v != nil && scaled && !p.o.Explain && v.Len() < remembered {
+		if t, ok := place.NewTrialOn(req, v); ok {
 			return t
 		}
 	}
 	t := place.NewTrial(req, p.model, p.o.Pessimism)
-	p.values = t.Values
+	p.o.Memory.values = t.Values
 	return t
 }
 

@@ -3,6 +3,7 @@ package metis
 import (
 	"math"
 
+	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/encode"
@@ -73,7 +74,7 @@ func (x *explorer) Placed(gain float64) {
 // performance over time but for a constant: with the sum as the potential of a
 // state, shaping (Ng, Harada, Russell: Policy invariance under reward
 // transformations, ICML 1999) cancels what flows between events.
-func (t *Trainer) rollout(parts bool, seed, take uint64) (*rl.Trajectory, error) {
+func (t *Trainer) rollout(worker int, parts bool, seed, take uint64) (*rl.Trajectory, error) {
 	e, err := t.world(seed).Draw(seed)
 	if err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func (t *Trainer) rollout(parts bool, seed, take uint64) (*rl.Trajectory, error)
 		sampler: &rl.Sampler{Net: learner.Net, Rand: num.Rand(seed, 3, take), Epsilon: t.Config.Explore.At(learner.Updates())},
 		into:    into, parts: parts, share: 1,
 	}
-	o := place_metis.Options{Divide: divide, Picker: x, Shortlist: t.Config.Shortlist}
+	m := t.memory(worker, e.Model)
+	o := place_metis.Options{Divide: divide, Picker: x, Shortlist: t.Config.Shortlist, Memory: &m.values}
 	if e.Stream == nil {
 		x.step = 1
 		p := place_metis.New(t.nets(), e.Model, o)
@@ -100,7 +102,7 @@ func (t *Trainer) rollout(parts bool, seed, take uint64) (*rl.Trajectory, error)
 	into.Discount = rl.Discount(math.Exp(-1))
 	x.share = t.Config.Noted
 	c := *e.Stream
-	c.Policy = place_metis.New(t.nets(), e.Model, o)
+	c.Policy, c.Memory = place_metis.New(t.nets(), e.Model, o), &m.truth
 	life := c.Lifetime.Seconds()
 	c.Watch = func(s services.Stretch) {
 		into.Gain(s.Sum - x.sum)
@@ -112,6 +114,26 @@ func (t *Trainer) rollout(parts bool, seed, take uint64) (*rl.Trajectory, error)
 	}
 	into.End()
 	return into, nil
+}
+
+// memory is what a worker keeps of a model from episode to episode.
+type memory struct {
+	values place_metis.Memory
+	truth  services.Memory
+}
+
+// models is of how many models a worker keeps a memory.
+const models = 8
+
+func (t *Trainer) memory(worker int, m interference.Model) *memory {
+	all := t.memories[worker]
+	if all[m] == nil {
+		if len(all) >= models {
+			clear(all)
+		}
+		all[m] = &memory{}
+	}
+	return all[m]
 }
 
 // reached is what a policy makes of an episode: the mean performance.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
 	place_metis "github.com/cotenant/cotenant/place/metis"
 	"github.com/cotenant/cotenant/rl"
@@ -83,10 +84,11 @@ type Trainer struct {
 	Config     Config
 	node, part *rl.Learner
 	// steady are averages over the last updates, which jump about less.
-	steady place_metis.Nets
-	rivals []float64 // what greedy reaches on the validation seeds
-	best   champion
-	looked int // the update of the last Look, -1 for none
+	steady   place_metis.Nets
+	memories []map[interference.Model]*memory // by worker
+	rivals   []float64                        // what greedy reaches on the validation seeds
+	best     champion
+	looked   int // the update of the last Look, -1 for none
 }
 
 // NewTrainer begins a training run.
@@ -105,6 +107,9 @@ func NewTrainer(c Config) (*Trainer, error) {
 		return nil, err
 	}
 	t := &Trainer{Config: c, looked: -1, steady: place_metis.Nets{Node: node.Clone(), Part: part.Clone()}}
+	for range c.Workers {
+		t.memories = append(t.memories, map[interference.Model]*memory{})
+	}
 	forParts := c.Updates / c.Parts
 	if t.node, err = rl.NewLearner(node, c.options(c.Updates-forParts), c.Seed); err != nil {
 		return nil, err
@@ -145,8 +150,8 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	for i := range takes {
 		takes[i] = uint64(i)
 	}
-	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(_ int, take uint64) (*rl.Trajectory, error) {
-		j, err := t.rollout(parts, scenes[take/uint64(c.Takes)], take)
+	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(worker int, take uint64) (*rl.Trajectory, error) {
+		j, err := t.rollout(worker, parts, scenes[take/uint64(c.Takes)], take)
 		if j != nil {
 			j.Group = take/uint64(c.Takes) + 1
 		}
