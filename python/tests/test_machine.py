@@ -19,7 +19,7 @@ class Use(unittest.TestCase):
             self.assertEqual(machine.use(10.0), (0.0, 0.75))
             ticks = os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
             write("stat", f"cpu  {100 + ticks // 2} 0 50 1000 5 0 0 0 0 0\ncpu0 1 2 3\n")
-            self.assertEqual(machine.use(10.05), (0.0, 0.75), "asked again within a tenth of a second")
+            self.assertEqual(machine.use(10.05), (0.0, 0.75), "asked again within half a second")
             cpu, memory = machine.use(11.0)
             self.assertAlmostEqual(cpu, 0.5, 2)
             write("stat", "nonsense")
