@@ -34,7 +34,7 @@ type Config struct {
 	Explore rl.Schedule
 	Forget  bool
 	// Every is how many updates pass between looks at the validation seeds (10),
-	// Validation how many seeds of each world those are (4).
+	// Validation how many seeds of each world those are (12).
 	Every, Validation int
 	Rl                *rl.Options
 }
@@ -52,7 +52,7 @@ func (c *Config) defaults() {
 	set(&c.Parts, 4)
 	set(&c.Shortlist, 16)
 	set(&c.Every, 10)
-	set(&c.Validation, 4)
+	set(&c.Validation, 12)
 	if c.Prior == 0 {
 		c.Prior = 20
 	}
@@ -70,7 +70,7 @@ func (c *Config) options(updates int) rl.Options {
 	o.Workers = c.Workers
 	o.Minibatch = 512
 	o.Entropy = rl.Constant(0.001)
-	o.Rate = rl.Schedule{From: 1.5e-3, To: 1.5e-4, Steps: updates}
+	o.Rate = rl.Schedule{From: 2e-3, To: 2e-4, Steps: updates}
 	o.Trace = rl.Trace{Decision: 0.96}
 	if !c.Forget {
 		o.Remember = 20_000
@@ -143,8 +143,12 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	}
 	rng := learner.Rand(1)
 	scenes := make([]uint64, max(1, c.Episodes/c.Takes))
+	// All of one world: advantages are scaled by their spread in an update.
+	n := uint64(len(c.Worlds))
+	world := rng.Uint64() % n
 	for i := range scenes {
-		scenes[i] = trainingSeed | rng.Uint64()>>16
+		seed := trainingSeed | rng.Uint64()>>16
+		scenes[i] = seed - seed%n + world
 	}
 	takes := make([]uint64, len(scenes)*c.Takes)
 	for i := range takes {
@@ -189,4 +193,21 @@ func (t *Trainer) settle() {
 			}
 		}
 	}
+}
+
+// Start begins from networks that were trained before: the numbers of their
+// Tensors, Node's then Part's.
+func (t *Trainer) Start(data [][]float32) error {
+	i := 0
+	for _, net := range []*num.Scorer{t.node.Net, t.part.Net} {
+		for _, x := range net.Tensors() {
+			if i >= len(data) || len(x.Data) != len(data[i]) {
+				return fmt.Errorf("networks to start from: tensor %s has another shape", x.Name)
+			}
+			copy(x.Data, data[i])
+			i++
+		}
+	}
+	t.steady = place_metis.Nets{Node: t.node.Net.Clone(), Part: t.part.Net.Clone()}
+	return nil
 }
