@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -34,6 +35,12 @@ func (l Listener) Listen() (net.Listener, error) {
 	}
 	if (l.Cert == "") != (l.Key == "") {
 		return nil, errors.New("TLS needs both a certificate and its key")
+	}
+	if l.Cert != "" {
+		// Now, and not when the first client comes.
+		if _, err := tls.LoadX509KeyPair(l.Cert, l.Key); err != nil {
+			return nil, fmt.Errorf("certificate %s and key %s: %w", l.Cert, l.Key, err)
+		}
 	}
 	if l.Token == "" && !l.Insecure && !loopback(host) {
 		return nil, fmt.Errorf("address %q can be reached by other machines, and no token is asked; set a token, or allow it with --insecure", l.Address)
@@ -81,7 +88,9 @@ func (l Listener) Serve(ctx context.Context, at net.Listener, h http.Handler) er
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(fmt.Errorf("requests were still open after %s", drain), server.Close())
 	}
-	<-ended
+	if last := <-ended; !errors.Is(last, http.ErrServerClosed) {
+		err = errors.Join(err, last)
+	}
 	return err
 }
 

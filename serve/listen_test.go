@@ -40,6 +40,7 @@ func TestListenRefusesTheWorldWithoutAToken(t *testing.T) {
 		{serve.Listener{Address: ":0", Insecure: true}, ""},
 		{serve.Listener{Address: "127.0.0.1"}, "host:port"},
 		{serve.Listener{Address: "127.0.0.1:0", Cert: "cert.pem"}, "key"},
+		{serve.Listener{Address: "127.0.0.1:0", Cert: "absent.pem", Key: "key.pem"}, "absent.pem"},
 	} {
 		at, err := c.l.Listen()
 		if err == nil {

@@ -12,7 +12,11 @@ import (
 )
 
 // site is where a worker runs.
-type site struct{ Node, Device, Class string }
+type site struct {
+	Node   string `json:"node,omitempty"`
+	Device string `json:"device,omitempty"`
+	Class  string `json:"class,omitempty"`
+}
 
 // opening is an OpenRequest that was read.
 type opening struct {

@@ -166,7 +166,7 @@ func TestServeBalanceWritesAsItGoes(t *testing.T) {
 		if err != nil || strings.Count(string(rows), "time,job") != 1 || strings.Count(string(rows), "\n") != 9 {
 			t.Errorf("log of shares %q, %v; want a header and 8 rows", rows, err)
 		}
-		n := 0
+		var n int
 		if history == "h.db" {
 			store, err := sqlstore.Open(path)
 			if err != nil {
