@@ -37,9 +37,9 @@ func TestAnySize(t *testing.T) {
 			{1, 12, 3, 0, 12},
 			{0, 3, 2, 8, 0},
 			{5, 0, 1, 8, 0},
-			{30, 60, 30, 8, 60},
-			{40, 200, 30, 0, 200},
-			{5000, 300, 7, 8, 300},
+			{10, 30, 30, 8, 30},
+			{5, 30, 7, 0, 30},
+			{5000, 50, 3, 8, 50},
 		} {
 			p, err := f.Policy(Settings{Model: placetest.Model{}, Params: params(way)})
 			if err != nil {
