@@ -135,8 +135,11 @@ func (t *Trainer) Done() bool { return t.Updates() >= t.Config.Updates }
 
 // Step rolls out episodes and updates a sub-policy once.
 func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
+	return t.step(ctx, t.Updates()%t.Config.Parts == t.Config.Parts-1)
+}
+
+func (t *Trainer) step(ctx context.Context, parts bool) (rl.Stats, error) {
 	c := t.Config
-	parts := t.Updates()%c.Parts == c.Parts-1
 	learner := t.node
 	if parts {
 		learner = t.part
@@ -165,7 +168,11 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 		return rl.Stats{}, err
 	}
 	kept := slices.DeleteFunc(trajectories, func(j *rl.Trajectory) bool { return j.Len() == 0 })
-	if len(kept) == 0 {
+	switch {
+	case len(kept) == 0 && parts:
+		// Rules over several nodes leave no parts to choose among.
+		return t.step(ctx, false)
+	case len(kept) == 0:
 		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(takes))
 	}
 	stats, err := learner.Update(kept)
