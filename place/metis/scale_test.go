@@ -92,9 +92,15 @@ func TestTenTimesTheNodesAndTasks(t *testing.T) {
 func BenchmarkPass(b *testing.B) {
 	f := shaken(b, 4)
 	for _, c := range []struct{ tasks, nodes, workloads int }{
-		{400, 81, 7}, {3000, 729, 7}, {3000, 729, 30},
-		{100, 50, 7}, {1000, 500, 7}, {10_000, 5000, 7},
-		{100, 50, 30}, {1000, 500, 30}, {10_000, 5000, 30},
+		{400, 81, 7},
+		{3000, 729, 7},
+		{3000, 729, 30},
+		{100, 50, 7},
+		{1000, 500, 7},
+		{10_000, 5000, 7},
+		{100, 50, 30},
+		{1000, 500, 30},
+		{10_000, 5000, 30},
 	} {
 		for _, way := range []string{"search=off", "divide=flat"} {
 			b.Run(fmt.Sprintf("%s/%d-on-%d-of-%d", way, c.tasks, c.nodes, c.workloads), func(b *testing.B) {
