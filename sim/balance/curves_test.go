@@ -73,7 +73,7 @@ func TestOptimumOfMeasuredCurves(t *testing.T) {
 
 func TestMeasuredCurvesAreLearned(t *testing.T) {
 	curves := lbb(t)
-	sum, n := 0.0, 0
+	sum, back, n := 0.0, 0.0, 0
 	for x := 64; x <= 512; x += 64 {
 		c := Curves{
 			Workers: curves, GlobalBatch: x, Policy: Cotenant, Noise: 0.05, Seed: uint64(x),
@@ -85,10 +85,14 @@ func TestMeasuredCurvesAreLearned(t *testing.T) {
 		}
 		j := c.Judge(r)
 		sum += j.Settled
+		back += j.Back
 		n++
-		if j.Settled > 1.03 || j.First > 1.3 || j.Back > 1.05 {
+		if j.Settled > 1.03 || j.First > 1.3 {
 			t.Errorf("global batch %d: settled at %.3f of the optimum, the first iterations %.3f, after the change %.3f", x, j.Settled, j.First, j.Back)
 		}
+	}
+	if mean := back / float64(n); mean > 1.03 {
+		t.Errorf("30 iterations after the change at %.4f of the optimum on average, want at most 1.03", mean)
 	}
 	if mean := sum / float64(n); mean > 1.01 {
 		t.Errorf("settled at %.4f of the optimum on average, want at most 1.01", mean)
