@@ -39,6 +39,7 @@ var layers = []string{
 	"balance",
 	"sim",
 	"sim/balance",
+	"sim/generated",
 	"sim/learned",
 	"sim/measured",
 	"sim/contention",
@@ -65,7 +66,7 @@ var layers = []string{
 // purity_test.go for what that forbids in their source.
 var core = []string{
 	"cluster", "internal/num", "internal/tensors", "internal/lp", "interference", "place", "place/jobs", "place/encode", "place/baseline", "place/bound",
-	"place/harmony", "place/metis", "balance", "sim", "sim/balance", "sim/services", "sim/learned", "sim/measured", "sim/contention",
+	"place/harmony", "place/metis", "balance", "sim", "sim/balance", "sim/generated", "sim/services", "sim/learned", "sim/measured", "sim/contention",
 }
 
 // coreModules are the only modules that core packages may reach, even through

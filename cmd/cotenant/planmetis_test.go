@@ -16,7 +16,7 @@ import (
 func TestPlanServicesReadsAPolicy(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.safetensors")
-	f, err := metis.Shipped()
+	f, err := metis.Shipped("")
 	if err != nil {
 		t.Fatal(err)
 	}

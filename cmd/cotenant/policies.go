@@ -54,12 +54,15 @@ func builtins() map[string]builtin {
 	}
 	all[metisName] = func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
 		file := o.trained
-		if file == nil {
+		if trained, given := params[trainedParam]; file == nil {
 			var err error
-			if file, err = metis.Shipped(); err != nil {
+			if file, err = metis.Shipped(trained); err != nil {
 				return nil, err
 			}
+		} else if given {
+			return nil, fmt.Errorf("parameter trained=%s chooses among the policies that ship; a file is given", trained)
 		}
+		delete(params, trainedParam)
 		return file.Policy(metis.Settings{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
 	}
 	for _, name := range baseline.Names() {
@@ -70,8 +73,12 @@ func builtins() map[string]builtin {
 	return all
 }
 
-// metisName is the policy whose networks come from a file.
-const metisName = "metis"
+// metisName is the policy whose networks come from a file, and trainedParam
+// which of those that ship.
+const (
+	metisName    = "metis"
+	trainedParam = "trained"
+)
 
 // loadPolicies reads the files that specs name.
 func loadPolicies(in *inputs, specs []policySpec) error {

@@ -5,10 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -61,18 +59,22 @@ func saved(tb testing.TB, f *File) []byte {
 	return b.Bytes()
 }
 
-// remake is for when the features have changed and nothing was trained on them
-// yet: go test ./place/metis -run TestShippedLoads -untrained
-var remake = flag.Bool("untrained", false, "write an untrained policy as the one that ships")
-
 func TestShippedLoads(t *testing.T) {
-	if *remake {
-		shipped = saved(t, untrained(t))
-		if err := os.WriteFile("services.safetensors", shipped, 0o644); err != nil {
-			t.Fatal(err)
+	for _, trained := range []string{Embedded, Table} {
+		shipped := shippedEmbedded
+		if trained == Table {
+			shipped = shippedTable
 		}
+		shippedLoads(t, trained, shipped)
 	}
-	f, err := Shipped()
+	if _, err := Shipped("moon"); err == nil || !strings.Contains(err.Error(), "embedded, table") {
+		t.Errorf("a policy trained on the moon: %v", err)
+	}
+}
+
+func shippedLoads(t *testing.T, trained string, shipped []byte) {
+	t.Helper()
+	f, err := Shipped(trained)
 	if err != nil {
 		t.Fatal(err)
 	}

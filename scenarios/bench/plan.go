@@ -12,6 +12,7 @@ import (
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/baseline"
 	"github.com/cotenant/cotenant/place/bound"
+	"github.com/cotenant/cotenant/place/metis"
 )
 
 // planMetrics are what a plan can be held to. All are of the truth.
@@ -128,7 +129,25 @@ func policyOf(spec string, m interference.Model) (place.Policy, error) {
 	case "medea":
 		return bound.NewMedea(m, 0, bound.Options{}), nil
 	}
+	if trained, of := strings.CutPrefix(name, "metis:trained="); of {
+		return trainedOn(trained, m, pessimism)
+	}
 	return baseline.New(name, baseline.Options{Model: m, Pessimism: pessimism})
+}
+
+// trainedOn is a policy of place/metis that ships: TRAINED[:KEY=VALUE...].
+func trainedOn(text string, m interference.Model, pessimism float64) (place.Policy, error) {
+	words := strings.Split(text, ":")
+	file, err := metis.Shipped(words[0])
+	if err != nil {
+		return nil, err
+	}
+	params := map[string]string{}
+	for _, w := range words[1:] {
+		key, value, _ := strings.Cut(w, "=")
+		params[key] = value
+	}
+	return file.Policy(metis.Settings{Model: m, Pessimism: pessimism, Params: params})
 }
 
 // limit bounds a plan in truth. It does not depend on the order of the tasks,

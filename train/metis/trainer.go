@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Worlds []World
 	Seed   uint64
-	// Updates in all (200), Episodes in each (32), on Workers goroutines (2).
+	// Updates in all (120), Episodes in each (32), on Workers goroutines (2).
 	// Takes is how many of them play the same scene (8): what they all meet is
 	// luck, and is taken from what each is credited with.
 	Updates, Episodes, Takes, Workers int
@@ -45,7 +45,7 @@ func (c *Config) defaults() {
 			*v = d
 		}
 	}
-	set(&c.Updates, 200)
+	set(&c.Updates, 120)
 	set(&c.Episodes, 32)
 	set(&c.Takes, 8)
 	set(&c.Workers, 2)
