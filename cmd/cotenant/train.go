@@ -9,7 +9,7 @@ import (
 )
 
 func trainCommand() *cobra.Command {
-	return group("train", "Train placement policies by reinforcement learning", trainJobsCommand())
+	return group("train", "Train placement policies by reinforcement learning", trainServicesCommand(), trainJobsCommand())
 }
 
 // trainFlags are the flags of `train jobs`, as given.

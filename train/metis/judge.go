@@ -21,6 +21,14 @@ type champion struct {
 // validationSeed is the first of the seeds on which training is judged.
 const validationSeed = 1 << 20
 
+// ValidationSeeds are the first and the last of the seeds on which training is
+// judged: as many of each world, in turn.
+func (t *Trainer) ValidationSeeds() (first, last uint64) {
+	n := len(t.Config.Worlds)
+	first = uint64(validationSeed / n * n)
+	return first, first + uint64(n*t.Config.Validation) - 1
+}
+
 // Judge plays the validation seeds by networks: for each world by how much,
 // in the mean, they are above greedy, as a share of what greedy reaches.
 func (t *Trainer) Judge(ctx context.Context, nets place_metis.Nets) ([]float64, error) {
@@ -44,9 +52,8 @@ func (t *Trainer) Judge(ctx context.Context, nets place_metis.Nets) ([]float64, 
 
 // play runs a policy on the validation seeds, those of all worlds in turn.
 func (t *Trainer) play(ctx context.Context, policy func(*Episode) place.Policy) ([]float64, error) {
-	n := len(t.Config.Worlds)
-	first := uint64(validationSeed / n * n)
-	seeds := make([]uint64, n*t.Config.Validation)
+	first, last := t.ValidationSeeds()
+	seeds := make([]uint64, last-first+1)
 	for i := range seeds {
 		seeds[i] = first + uint64(i)
 	}
