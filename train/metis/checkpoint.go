@@ -1,0 +1,131 @@
+package metis
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cotenant/cotenant/internal/num"
+	place_metis "github.com/cotenant/cotenant/place/metis"
+)
+
+// checkpointVersion changes with the layout of checkpoint.
+const checkpointVersion = 1
+
+// checkpoint is all that a Trainer knows beyond its Config.
+type checkpoint struct {
+	Version int
+	// Config is what the result depends on, in words, so that a run goes on only
+	// as what it began as.
+	Config     string
+	Node, Part []byte // the learners
+	// Steady and Best are the tensors of Node, then Part; Best is empty before
+	// the first Look.
+	Steady, Best [][]float32
+	Score        float64
+	Update       int
+	// Looked is the update of the last Look, -1 for none.
+	Looked int
+}
+
+// fingerprint says all of a Config that the result depends on but for what is
+// in its worlds, of which it has the names.
+func (c Config) fingerprint() string {
+	names := make([]string, len(c.Worlds))
+	for i := range c.Worlds {
+		names[i] = c.Worlds[i].Name
+	}
+	c.Worlds, c.Workers = nil, 0
+	learner := ""
+	if c.Rl != nil {
+		o := *c.Rl
+		o.Workers = 0
+		learner, c.Rl = fmt.Sprintf("%+v", o), nil
+	}
+	return fmt.Sprintf("%+v %s %q", c, learner, names)
+}
+
+func numbers(nets place_metis.Nets) (out [][]float32) {
+	for _, net := range []*num.Scorer{nets.Node, nets.Part} {
+		for _, x := range net.Tensors() {
+			out = append(out, x.Data)
+		}
+	}
+	return out
+}
+
+// filled are networks of the shapes of this run with other numbers.
+func (t *Trainer) filled(data [][]float32) (place_metis.Nets, error) {
+	nets := place_metis.Nets{Node: t.node.Net.Clone(), Part: t.part.Net.Clone()}
+	to := numbers(nets)
+	if len(data) != len(to) {
+		return nets, fmt.Errorf("networks of %d tensors, want %d", len(data), len(to))
+	}
+	for i, x := range to {
+		if len(x) != len(data[i]) {
+			return nets, fmt.Errorf("tensor %d has %d elements, want %d", i, len(data[i]), len(x))
+		}
+		copy(x, data[i])
+	}
+	return nets, nil
+}
+
+// Save writes all that a Trainer of the same Config needs to go on as if it
+// had never stopped.
+func (t *Trainer) Save(w io.Writer) error {
+	c := checkpoint{
+		Version: checkpointVersion, Config: t.Config.fingerprint(), Steady: numbers(t.steady),
+		Score: t.best.score, Update: t.best.update, Looked: t.looked,
+	}
+	var node, part bytes.Buffer
+	if err := errors.Join(t.node.Save(&node), t.part.Save(&part)); err != nil {
+		return err
+	}
+	c.Node, c.Part = node.Bytes(), part.Bytes()
+	if t.best.nets.Node != nil {
+		c.Best = numbers(t.best.nets)
+	}
+	if err := gob.NewEncoder(w).Encode(c); err != nil {
+		return fmt.Errorf("save the training: %w", err)
+	}
+	return nil
+}
+
+// Restore reads what Save wrote. It is an error if the Config was another one;
+// the number of workers may differ. After an error the Trainer is as it was.
+func (t *Trainer) Restore(r io.Reader) error {
+	var c checkpoint
+	if err := gob.NewDecoder(r).Decode(&c); err != nil {
+		return fmt.Errorf("restore the training: not a checkpoint, or damaged: %w", err)
+	}
+	if c.Version != checkpointVersion {
+		return fmt.Errorf("restore the training: checkpoint version %d, this program reads %d: start anew", c.Version, checkpointVersion)
+	}
+	if now := t.Config.fingerprint(); c.Config != now {
+		return fmt.Errorf("restore the training: it began with other options; go on with those of then, or start anew\nthen: %s\nnow:  %s", c.Config, now)
+	}
+	steady, err := t.filled(c.Steady)
+	if err != nil {
+		return fmt.Errorf("restore the training: its averages: %w", err)
+	}
+	var best place_metis.Nets
+	if len(c.Best) > 0 {
+		if best, err = t.filled(c.Best); err != nil {
+			return fmt.Errorf("restore the training: its best: %w", err)
+		}
+	}
+	var before bytes.Buffer
+	if err := t.node.Save(&before); err != nil {
+		return err
+	}
+	if err := t.node.Restore(bytes.NewReader(c.Node)); err != nil {
+		return err
+	}
+	if err := t.part.Restore(bytes.NewReader(c.Part)); err != nil {
+		return errors.Join(err, t.node.Restore(&before))
+	}
+	t.steady, t.best, t.looked = steady, champion{best, c.Score, c.Update}, c.Looked
+	return nil
+}
