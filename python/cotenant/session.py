@@ -220,6 +220,8 @@ class Session(threading.Thread):
             if self.agreed_workers and self.agreed_workers != [w.name for w in self.workers]:
                 request["agreedWorkers"] = self.agreed_workers
         self._keep(coordinator.call("Open", request))
+        if self._coordinator is not None and self._coordinator is not coordinator:
+            self._coordinator.close()
         self._coordinator = coordinator
         if self._complained:
             log.warning("cotenant: the coordinator answers; balancing goes on")

@@ -19,7 +19,7 @@ def run(
     function: Callable[..., Any],
     *args: Any,
     env: dict[str, str] | None = None,
-    timeout: float = 60.0,
+    timeout: float = 180.0,
     group: bool = True,
 ) -> list[Any]:
     """Calls ``function(rank, *args)`` in each of ``ranks`` processes.
@@ -82,7 +82,7 @@ def _rank(
                 init_method=f"file://{folder}/store",
                 rank=rank,
                 world_size=ranks,
-                timeout=datetime.timedelta(seconds=20),
+                timeout=datetime.timedelta(seconds=90),
             )
         pipe.send((True, function(rank, *args)))
     except BaseException:

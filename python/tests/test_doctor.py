@@ -49,10 +49,10 @@ class Doctor(unittest.TestCase):
             script.write_text(SCRIPT)
             package = str(pathlib.Path(__file__).resolve().parent.parent)
             environment = {**os.environ, "PYTHONPATH": package, "OMP_NUM_THREADS": "1"}
-            command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", "--iterations", "8", str(script)]
+            command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", "--iterations", "4", "--warm-up", "1", str(script)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("8 iterations of 2 ranks", done.stdout)
+            self.assertIn("4 iterations of 2 ranks", done.stdout)
             self.assertIn("rank 1: computes", done.stdout)
 
     def test_one_process(self) -> None:
