@@ -374,15 +374,20 @@ func (t *training) save() error {
 	t.saved = time.Now()
 	state := t.state
 	state.Seconds += time.Since(t.begin).Seconds()
+	return saveRun(t.dir, state, t.Save)
+}
+
+// saveRun writes a checkpoint and what it belongs to, both or none.
+func saveRun(dir string, state any, checkpoint func(io.Writer) error) error {
 	text, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
-	check, err := whole.Stage(filepath.Join(t.dir, checkpointFile), t.Save)
+	check, err := whole.Stage(filepath.Join(dir, checkpointFile), checkpoint)
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
-	about, err := whole.Stage(filepath.Join(t.dir, stateFile), func(w io.Writer) error {
+	about, err := whole.Stage(filepath.Join(dir, stateFile), func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})

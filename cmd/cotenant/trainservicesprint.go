@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 )
 
 // trainServicesRow is the result in one world.
@@ -27,7 +26,7 @@ func (t *servicesTraining) write(w io.Writer) error {
 	for i, world := range t.Config.Worlds {
 		rows = append(rows, trainServicesRow{
 			Policy: t.flags.out, Seed: t.flags.seed, Updates: t.Updates(), BestUpdate: at, World: world.Name,
-			Above: number(t.looks[at][i]), Untrained: number(t.looks[0][i]), Seconds: number(time.Since(t.begin).Seconds()),
+			Above: number(t.state.Looks[at][i]), Untrained: number(t.state.Looks[0][i]), Seconds: number(t.seconds()),
 		})
 	}
 	switch t.flags.output {

@@ -68,9 +68,7 @@ func (f *trainServicesFlags) anyWorlds(ctx context.Context, log io.Writer) (w tr
 	if w.data, err = samplesHash(samples); err != nil {
 		return w, err
 	}
-	if w.source = f.credit; w.source == "" {
-		w.source = name + ", and made-up truths"
-	}
+	w.source = name + ", and made-up truths"
 	// The world is the same for every seed of training.
 	m, err := fitRates(ctx, log, samples, 1)
 	if err != nil {
