@@ -39,6 +39,12 @@ def program() -> str | None:
     return None
 
 
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
 class Elastic(unittest.TestCase):
     def test_a_rank_that_dies_costs_no_sample_and_repeats_none(self) -> None:
         coordinator = fake.FakeCoordinator()
@@ -50,7 +56,9 @@ class Elastic(unittest.TestCase):
                 "COTENANT_ADDRESS": coordinator.address,
                 "OMP_NUM_THREADS": "1",
             }
-            command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+            command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+            # As --standalone does, but that meets at one port of the machine, whoever else is there.
+            command += ["--rdzv_backend", "c10d", "--rdzv_id", "elastic", "--rdzv_endpoint", f"127.0.0.1:{free_port()}"]
             command += ["--max_restarts", "3", "--monitor_interval", "0.2"]
             # Debian's PyTorch 1.13 can't read torchrun's own defaults of these under Python 3.11.
             command += ["--redirects", "1", "--tee", "1", "--log_dir", folder, str(SCRIPT), folder]
@@ -143,12 +151,9 @@ class Stall(unittest.TestCase):
     def test_a_rank_that_hangs_ends_the_others_by_the_timeout(self) -> None:
         coordinator = fake.FakeCoordinator()
         self.addCleanup(coordinator.close)
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            port = s.getsockname()[1]
         told = multiprocessing.get_context("fork").Event()
         environment = {"COTENANT_ADDRESS": coordinator.address}
-        answers = ranks.run(2, stalled, port, told, env=environment, group=False, timeout=150)
+        answers = ranks.run(2, stalled, free_port(), told, env=environment, group=False, timeout=150)
         self.assertEqual(answers, ["an error", "hung"])
 
 
