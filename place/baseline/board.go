@@ -50,6 +50,7 @@ const (
 	fitsNot
 )
 
+// NewBoard sorts the nodes of a trial with nothing put yet.
 func NewBoard(t *place.Trial) *Board {
 	nodes := t.Snapshot().Nodes()
 	b := &Board{
@@ -177,11 +178,13 @@ func (b *Board) become(node int, s int32) {
 	b.nodes[s] = slices.Insert(b.nodes[s], i, n)
 }
 
+// Put puts a task of a kind on a node, unchecked.
 func (b *Board) Put(kind, node int) {
 	b.trial.Put(kind, node)
 	b.become(node, b.more(b.at[node], int32(kind)))
 }
 
+// Take undoes a Put.
 func (b *Board) Take(kind, node int) {
 	b.trial.Take(kind, node)
 	b.become(node, b.less(b.at[node], int32(kind)))

@@ -46,6 +46,8 @@ type Sequence struct {
 // batch of fewer is done before anybody waits for it.
 const stopEvery = 256
 
+// NewSequence is a sequence over the tasks of req, none placed yet. c chooses
+// for p; explain keeps its reasons.
 func NewSequence(req place.Request, p *cluster.Placement, c Chooser, explain bool) *Sequence {
 	s := &Sequence{req: req, placement: p, chooser: c, explain: explain, why: map[int]place.Reason{}, held: map[int]string{}}
 	for _, g := range req.Pending {
@@ -58,7 +60,7 @@ func NewSequence(req place.Request, p *cluster.Placement, c Chooser, explain boo
 	return s
 }
 
-// place tries every task that is held, in order, until a pass places none: a
+// Place tries every task that is held, in order, until a pass places none: a
 // task that would have skewed its spread may fit once others are placed. It
 // reports whether it placed any. Where the request's time is up, it ends.
 func (s *Sequence) Place() bool {
@@ -134,7 +136,7 @@ func (s *Sequence) gang(g cluster.Group, first int) bool {
 	return true
 }
 
-// decision is what was placed, with the reasons if they were asked for.
+// Decision is what was placed, with the reasons if they were asked for.
 func (s *Sequence) Decision() place.Decision {
 	d := place.DecisionOf(s.req, s.placement, s.at)
 	gang := map[cluster.TaskID]string{}

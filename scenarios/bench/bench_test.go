@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
 )
 
 func TestScenariosOfTheRepositoryAreWellFormed(t *testing.T) {
