@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/cotenant/cotenant/cluster"
 )
@@ -69,3 +70,6 @@ func WhyNot(p *cluster.Placement, kind int) string {
 	}
 	return fmt.Sprintf("0 of %d nodes fit; %d of them as here: %s", len(nodes), count[most], p.Explain(kind, example[most]))
 }
+
+// Finite keeps infinities, which JSON cannot hold, out of a Reason's scores.
+func Finite(x float64) float64 { return max(-math.MaxFloat64, min(math.MaxFloat64, x)) }

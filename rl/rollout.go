@@ -2,6 +2,7 @@ package rl
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -43,4 +44,26 @@ func Rollouts[T any](ctx context.Context, workers int, seeds []uint64, run func(
 		return nil, err
 	}
 	return results, nil
+}
+
+// Takes plays every scene so many times by Rollouts, with take counted over all
+// of them, makes the takes of a scene one Trajectory.Group, and leaves out
+// those without a decision. run must depend on scene and take alone.
+func Takes(ctx context.Context, workers int, scenes []uint64, takes int, run func(worker int, scene, take uint64) (*Trajectory, error)) ([]*Trajectory, error) {
+	all := make([]uint64, len(scenes)*takes)
+	for i := range all {
+		all[i] = uint64(i)
+	}
+	trajectories, err := Rollouts(ctx, workers, all, func(worker int, take uint64) (*Trajectory, error) {
+		nth := take / uint64(takes)
+		t, err := run(worker, scenes[nth], take)
+		if t != nil {
+			t.Group = nth + 1
+		}
+		return t, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(trajectories, func(t *Trajectory) bool { return t.Len() == 0 }), nil
 }

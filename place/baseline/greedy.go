@@ -133,7 +133,7 @@ func (g *greedyChooser) Reason(_, node int) place.Reason {
 	if beside == "" {
 		beside = "nothing"
 	}
-	r := place.Reason{Scores: map[string]float64{"gain": finite(g.chosen.gain)}}
+	r := place.Reason{Scores: map[string]float64{"gain": place.Finite(g.chosen.gain)}}
 	if math.IsInf(g.chosen.gain, -1) {
 		r.Words = fmt.Sprintf("%s beside %s: the model is silent about it, as about every node that takes the task", nodes[node].Name, beside)
 		return r
@@ -141,12 +141,7 @@ func (g *greedyChooser) Reason(_, node int) place.Reason {
 	r.Words = fmt.Sprintf("%s beside %s adds most to %s: %+.4g", nodes[node].Name, beside, g.trial.Values.Objective(), g.chosen.gain)
 	if g.runnerUp.node >= 0 {
 		r.Words += fmt.Sprintf(" (next best %s: %+.4g)", nodes[g.runnerUp.node].Name, g.runnerUp.gain)
-		r.Scores["next_best"] = finite(g.runnerUp.gain)
+		r.Scores["next_best"] = place.Finite(g.runnerUp.gain)
 	}
 	return r
-}
-
-// finite keeps infinities, which JSON cannot hold, out of the scores.
-func finite(x float64) float64 {
-	return max(-math.MaxFloat64, min(math.MaxFloat64, x))
 }

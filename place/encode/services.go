@@ -3,7 +3,6 @@ package encode
 import (
 	"math"
 
-	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
 )
 
@@ -85,7 +84,6 @@ type Services struct {
 	context    [ServiceContexts]float32
 	paths      map[pathKey]path
 	coming     float64 // tasks to come for each node
-	gains      []float64
 
 	// The worst performance of all nodes, and of all but one that has it; +Inf
 	// where nothing runs.
@@ -103,10 +101,10 @@ type path struct{ best, mean, worth, free float64 }
 // NewServices encodes over the co-locations of v.
 func NewServices(v *place.Values) *Services {
 	n := len(v.Workloads())
-	make1 := func() []float64 { return make([]float64, n) }
+	zeros := func() []float64 { return make([]float64, n) }
 	return &Services{
 		lowest: math.Inf(1), second: math.Inf(1),
-		values: v, share: make1(), worth: make1(), best: make1(), mean: make1(), deviation: make1(), alone: make1(), gains: make1(), paths: map[pathKey]path{},
+		values: v, share: zeros(), worth: zeros(), best: zeros(), mean: zeros(), deviation: zeros(), alone: zeros(), paths: map[pathKey]path{},
 	}
 }
 
@@ -176,17 +174,11 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 	allBest, allMean := 0.0, 0.0
 	for w := range e.best {
 		if math.IsInf(e.best[w], -1) {
-			e.best[w] = e.alone[w]
-			e.mean[w] = e.alone[w]
-			e.deviation[w] = 0
-			if e.share[w] > 0 {
-				allBest += e.share[w] * e.best[w]
-				allMean += e.share[w] * e.mean[w]
-			}
-			continue
+			e.best[w], e.mean[w] = e.alone[w], e.alone[w] // nowhere to be asked about
+		} else {
+			e.mean[w] /= count
+			e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
 		}
-		e.mean[w] /= count
-		e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
 		allBest += e.share[w] * e.best[w]
 		allMean += e.share[w] * e.mean[w]
 	}
@@ -404,9 +396,4 @@ func (e *Services) follow(c place.Config, steps int, price []float64) float64 {
 		c = e.values.Next(c, at)
 	}
 	return top
-}
-
-// Matrix is a matrix of n rows of features in memory that the caller reuses.
-func (e *Services) Matrix(data []float32, n int) num.Matrix {
-	return num.Matrix{Rows: n, Cols: ServiceFeatures, Data: data[:n*ServiceFeatures]}
 }

@@ -117,9 +117,12 @@ func (c *chooser) flat(kind int) {
 	score := func(s int32) float32 { return c.looks.score(int(c.Nodes(s)[0]), w) }
 	if c.p.o.Picker == nil {
 		best, second := int32(-1), int32(-1)
+		better := func(s, t int32) bool {
+			return score(s) > score(t) || score(s) == score(t) && c.Nodes(s)[0] < c.Nodes(t)[0]
+		}
 		for _, s := range c.list {
 			switch {
-			case best < 0 || c.better(score(s), int(c.Nodes(s)[0]), score(best), int(c.Nodes(best)[0])):
+			case best < 0 || better(s, best):
 				best, second = s, best
 			case second < 0 || score(s) > score(second):
 				second = s
@@ -137,10 +140,6 @@ func (c *chooser) flat(kind int) {
 		nodes[i] = c.Nodes(s)[0]
 	}
 	c.chosen = c.pick(nodes, w)
-}
-
-func (*chooser) better(a float32, node int, b float32, other int) bool {
-	return a > b || a == b && node < other
 }
 
 // shortlist keeps the n states of the highest scores, best first.
@@ -237,7 +236,7 @@ func (c *chooser) Reason(kind, node int) place.Reason {
 	r := place.Reason{
 		Words: fmt.Sprintf("%s beside %s adds %+.4g to %s now", nodes[node].Name, beside, gain, c.trial.Values.Objective()),
 		Scores: map[string]float64{
-			"gain": finite(gain), "score": float64(l.scores[w]), "demand_after": float64(l.row(w)[encode.ServiceAfter]),
+			"gain": place.Finite(gain), "score": float64(l.scores[w]), "demand_after": float64(l.row(w)[encode.ServiceAfter]),
 		},
 	}
 	lead := l.row(w)[encode.ServiceLead]
@@ -254,6 +253,3 @@ func (c *chooser) Reason(kind, node int) place.Reason {
 	}
 	return r
 }
-
-// finite keeps infinities, which JSON cannot hold, out of the scores.
-func finite(x float64) float64 { return max(-math.MaxFloat64, min(math.MaxFloat64, x)) }

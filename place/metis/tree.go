@@ -16,6 +16,7 @@ type tree struct {
 	c     *chooser
 	parts []part  // the first is the cluster
 	leaf  []int32 // by node: its smallest part
+	least []int32 // the smallest parts
 	epoch int     // since when champions count
 }
 
@@ -52,6 +53,7 @@ func (t *tree) split(parent int32, from, to, k int) int32 {
 	id := int32(len(t.parts))
 	t.parts = append(t.parts, part{parent: parent, from: from, to: to, champions: make([]champion, t.c.trial.Kinds())})
 	if to-from <= k {
+		t.least = append(t.least, id)
 		for n := from; n < to; n++ {
 			t.leaf[n] = id
 		}
@@ -169,9 +171,8 @@ func (c *chooser) descend(kind int) {
 
 // even takes the next part in turn that takes the task.
 func (c *chooser) even(kind int) {
-	leaves := c.tree.leaves()
-	for range leaves {
-		id := leaves[c.turn%len(leaves)]
+	for range c.tree.least {
+		id := c.tree.least[c.turn%len(c.tree.least)]
 		c.turn++
 		if c.tree.champion(id, kind).node < 0 {
 			continue
@@ -179,16 +180,6 @@ func (c *chooser) even(kind int) {
 		c.inside(id, kind)
 		return
 	}
-}
-
-func (t *tree) leaves() []int32 {
-	var out []int32
-	for i := range t.parts {
-		if t.parts[i].children == nil {
-			out = append(out, int32(i))
-		}
-	}
-	return out
 }
 
 // inside chooses a node of a smallest part.

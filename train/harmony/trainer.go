@@ -159,26 +159,11 @@ func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
 	for i := range scenes {
 		scenes[i] = rng.Uint64()>>1 | 1<<40 // apart from the small ones, which are for validation and tests
 	}
-	takes := make([]uint64, len(scenes)*c.Takes)
-	for i := range takes {
-		takes[i] = uint64(i)
-	}
-	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(worker int, take uint64) (*rl.Trajectory, error) {
-		scene := scenes[take/uint64(c.Takes)]
-		j, err := t.rollout(worker, &t.Config.Worlds[scene%uint64(len(c.Worlds))], scene, take)
-		if j != nil {
-			j.Group = take/uint64(c.Takes) + 1
-		}
-		return j, err
+	kept, err := rl.Takes(ctx, c.Workers, scenes, c.Takes, func(worker int, scene, take uint64) (*rl.Trajectory, error) {
+		return t.rollout(worker, &t.Config.Worlds[scene%uint64(len(c.Worlds))], scene, take)
 	})
 	if err != nil {
 		return rl.Stats{}, err
-	}
-	kept := trajectories[:0]
-	for _, j := range trajectories {
-		if j.Len() > 0 {
-			kept = append(kept, j)
-		}
 	}
 	if len(kept) == 0 {
 		return rl.Stats{}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
@@ -153,27 +152,18 @@ func (t *Trainer) step(ctx context.Context, parts bool) (rl.Stats, error) {
 		seed := trainingSeed | rng.Uint64()>>16
 		scenes[i] = seed - seed%n + world
 	}
-	takes := make([]uint64, len(scenes)*c.Takes)
-	for i := range takes {
-		takes[i] = uint64(i)
-	}
-	trajectories, err := rl.Rollouts(ctx, c.Workers, takes, func(worker int, take uint64) (*rl.Trajectory, error) {
-		j, err := t.rollout(worker, parts, scenes[take/uint64(c.Takes)], take)
-		if j != nil {
-			j.Group = take/uint64(c.Takes) + 1
-		}
-		return j, err
+	kept, err := rl.Takes(ctx, c.Workers, scenes, c.Takes, func(worker int, scene, take uint64) (*rl.Trajectory, error) {
+		return t.rollout(worker, parts, scene, take)
 	})
 	if err != nil {
 		return rl.Stats{}, err
 	}
-	kept := slices.DeleteFunc(trajectories, func(j *rl.Trajectory) bool { return j.Len() == 0 })
 	switch {
 	case len(kept) == 0 && parts:
 		// Rules over several nodes leave no parts to choose among.
 		return t.step(ctx, false)
 	case len(kept) == 0:
-		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(takes))
+		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(scenes)*c.Takes)
 	}
 	stats, err := learner.Update(kept)
 	if err == nil {
@@ -200,21 +190,4 @@ func (t *Trainer) settle() {
 			}
 		}
 	}
-}
-
-// Start begins from networks that were trained before: the numbers of their
-// Tensors, Node's then Part's.
-func (t *Trainer) Start(data [][]float32) error {
-	i := 0
-	for _, net := range []*num.Scorer{t.node.Net, t.part.Net} {
-		for _, x := range net.Tensors() {
-			if i >= len(data) || len(x.Data) != len(data[i]) {
-				return fmt.Errorf("networks to start from: tensor %s has another shape", x.Name)
-			}
-			copy(x.Data, data[i])
-			i++
-		}
-	}
-	t.steady = place_metis.Nets{Node: t.node.Net.Clone(), Part: t.part.Net.Clone()}
-	return nil
 }
