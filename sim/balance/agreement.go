@@ -47,10 +47,14 @@ type Played struct {
 	// Moves counts the iterations that began with other shares than the one before.
 	Moves   int
 	Seconds float64
+	// Events are what happened to the job, in order: real processes can go
+	// through the same.
+	Events []Event
 }
 
-// timeout is how long a gather waits for a rank before it is held for dead.
-const timeout = 30.0
+// Timeout is how long a gather waits for a rank before it is held for dead,
+// in seconds.
+const Timeout = 30.0
 
 type rank struct {
 	name    string
@@ -228,13 +232,16 @@ func (p *play) step() error {
 		switch {
 		case p.rng.Float64() < p.Crash:
 			p.result.Crashes++
+			p.note(Crash, i, 0)
 			dead = append(dead, r)
 			continue
 		case p.rng.Float64() < p.Stall:
 			p.result.Stalls++
-			took += timeout * 2 * p.rng.Float64()
+			stall := Timeout * 2 * p.rng.Float64()
+			p.note(Stall, i, stall)
+			took += stall
 		}
-		if took > timeout {
+		if took > Timeout {
 			dead = append(dead, r) // the others can't tell
 			continue
 		}
@@ -244,6 +251,7 @@ func (p *play) step() error {
 	if p.rng.Float64() < p.Join {
 		joins = 1
 		p.result.Joins++
+		p.note(Join, 0, 0)
 	}
 	if len(dead) > 0 {
 		return p.abort(dead, joins)
@@ -398,19 +406,25 @@ func (p *play) reopen(last core.Shares) error {
 // or with nothing.
 func (p *play) outage() {
 	p.result.Outages++
-	p.until = p.now + 20*p.rng.Float64()
+	lasts := 20 * p.rng.Float64()
+	p.until = p.now + lasts
 	p.b = nil
 	if p.saved != nil && p.rng.Float64() < 0.5 {
 		if b, err := core.Restore(p.saved); err == nil {
 			p.b = b
 		}
 	}
+	if p.b != nil {
+		p.note(Outage, 0, lasts)
+	} else {
+		p.note(Amnesia, 0, lasts)
+	}
 }
 
 // abort gives the iteration up: who is left forms a new generation.
 func (p *play) abort(dead []*rank, joins int) error {
 	p.result.Aborted++
-	p.now += timeout
+	p.now += Timeout
 	p.ranks = slices.DeleteFunc(p.ranks, func(r *rank) bool { return slices.Contains(dead, r) })
 	for range joins {
 		p.enlist()
