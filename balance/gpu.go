@@ -13,6 +13,7 @@ type byGPU struct {
 	// since, in iterations.
 	Since int     `json:"since"`
 	Spent float64 `json:"spent"`
+	walk  walk
 }
 
 // Constants of learning.
@@ -61,7 +62,7 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 		if n > 1 && n <= maxKin {
 			others = kin(curves, i, lo, hi, grain)
 		}
-		c.learn(lo, hi, grain, noise, others)
+		g.walk.learn(c, lo, hi, grain, noise, others)
 	}
 	for _, c := range curves {
 		if len(c.Cells) == 0 {

@@ -201,19 +201,21 @@ func (c *curve) check(learns bool) error {
 		return bad("mean", n)
 	case n > 0 && (c.Lo < 1 || c.Lo > maxBatch || c.Grain < 1 || c.Grain > maxBatch):
 		return bad("lo", c.Lo)
-	case c.Base != nil && (len(c.Base) == 0 || len(c.Base) > 2*maxGrains || c.BaseLo < 1 || c.BaseLo > maxBatch):
-		return bad("base", len(c.Base))
+	case !(math.Abs(c.Shift) <= 200):
+		return bad("shift", c.Shift)
 	case len(c.Recent) > maxRecent || c.UpRun < 0 || c.DownRun < 0:
 		return bad("recent", len(c.Recent))
 	}
-	last := 0
-	for _, m := range c.Cells {
-		if m.Size <= last {
-			return bad("cells", m)
+	for _, cells := range [][]cell{c.Cells, c.Old} {
+		last := 0
+		for _, m := range cells {
+			if m.Size <= last {
+				return bad("cells", m)
+			}
+			last = m.Size
 		}
-		last = m.Size
 	}
-	for _, m := range slices.Concat(c.Cells, c.Recent) {
+	for _, m := range slices.Concat(c.Cells, c.Old, c.Recent) {
 		if m.Size < 1 || m.Size > maxBatch || !(m.N >= 1 && m.N <= maxN) || !(math.Abs(m.Mean) <= 60) {
 			return bad("cells", m)
 		}
@@ -221,11 +223,6 @@ func (c *curve) check(learns bool) error {
 	for k, v := range c.Mean {
 		if !(math.Abs(v) <= 1e3) || !(c.SD[k] >= 0 && c.SD[k] <= 1e3) || !(c.Told[k] >= 0 && c.Told[k] <= 1) || !(math.Abs(c.Step[k]) <= 1e3) {
 			return bad("mean", v)
-		}
-	}
-	for _, v := range c.Base {
-		if !(math.Abs(v) <= 1e3) {
-			return bad("base", v)
 		}
 	}
 	for _, v := range []float64{c.Up, c.Down, c.Squares, c.Free} {
