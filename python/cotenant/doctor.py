@@ -94,7 +94,8 @@ class Watch:
         """Watches a model that has just been wrapped."""
         from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
-        from cotenant.torch.clock import CudaClock, WallClock
+        from cotenant.clock import WallClock
+        from cotenant.torch.clock import CudaClock
         from cotenant.torch.collective import GradBucket
 
         cuda = any(p.is_cuda for p in model.parameters())

@@ -113,3 +113,32 @@ class Course:
         if total == 0 or (self.drop_last and total < self.global_batch):
             return None
         return Draw(iteration, offset, offset + total, portion(total, self.shares(iteration), self.minimum))
+
+
+class Place:
+    """Where a rank stands: the epoch, the position in its order, the iteration."""
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.offset = 0
+        self.iteration = 0
+        self._resumed = False
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the beginning of an epoch, unless that is where it is."""
+        if epoch != self.epoch:
+            self.epoch, self.offset = epoch, 0
+
+    def resume(self, epoch: int, offset: int, iteration: int) -> None:
+        """The next pass begins there."""
+        self.epoch, self.offset, self.iteration = epoch, offset, iteration
+        self._resumed = True
+
+    def start(self) -> None:
+        """A pass begins: at the epoch's beginning, unless resumed within it.
+
+        An epoch that was left early begins anew, as with any loader.
+        """
+        if not self._resumed:
+            self.offset = 0
+        self._resumed = False

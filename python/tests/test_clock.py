@@ -1,8 +1,10 @@
 import unittest
 from typing import Any
 
+from cotenant.clock import Stopwatch, WallClock
+
 try:
-    from cotenant.torch.clock import CudaClock, Stopwatch, WallClock
+    from cotenant.torch.clock import CudaClock
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
 

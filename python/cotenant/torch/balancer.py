@@ -12,13 +12,14 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
-from cotenant.agreement import Shares
+from cotenant import joining
+from cotenant.clock import WallClock
+from cotenant.pace import Pace
 from cotenant.sampling import Course
-from cotenant.session import Worker, worker_name
-from cotenant.torch.clock import CudaClock, WallClock
-from cotenant.torch.collective import dist
+from cotenant.session import worker_name
+from cotenant.torch.clock import CudaClock
+from cotenant.torch.collective import GroupLink, dist
 from cotenant.torch.loader import BalancedLoader, BalancedSampler, Order, in_order, shuffled
-from cotenant.torch.pace import Pace
 from cotenant.torch.weights import Weights, scaled
 
 _norms = nn.modules.batchnorm._BatchNorm
@@ -190,10 +191,7 @@ class Balancer:
         everybody = [mine] * self.workers
         if self.workers > 1:
             dist.all_gather_object(everybody, mine, group=self._group)
-        for what in ("length", "accumulate", "shuffle", "global_batch", "drop_last"):
-            values = [each[what] for each in everybody]
-            if any(v != values[0] for v in values):
-                raise ValueError(f"prepare: the ranks' {what} differ: {values}; they must be the same on every rank")
+        joining.same(everybody, ("length", "accumulate", "shuffle", "global_batch", "drop_last"))
         if mine["shuffle"] is None:
             raise ValueError(
                 f"prepare: the loader's sampler {type(loader.sampler).__name__} (batch sampler "
@@ -201,21 +199,12 @@ class Balancer:
                 "Balancer(order=lambda epoch: [...], global_batch=...), the same on every rank"
             )
         self.global_batch = self._global_batch(everybody)
-        names = [each["worker"] for each in everybody]
-        if len(set(names)) < len(names):  # two jobs' ranks in one, or LOCAL_RANK not set
-            names = [f"{name}#{rank}" for rank, name in enumerate(names)]
-        # More workers than samples: somebody has none.
-        fits = sum(each["limits"][0] for each in everybody) <= self.global_batch
-        workers = [
-            Worker(name, each["limits"][0] if fits else 0, each["limits"][1], each["limits"][2], name.split("/")[0])
-            for name, each in zip(names, everybody)
-        ]
         self.seed = int(everybody[0]["seed"]) % 2**31
         self.pace = Pace(
             self.rank,
-            workers,
+            joining.workers(everybody, self.global_batch),
             self.global_batch,
-            self._group,
+            GroupLink(self.workers, self._group) if self.workers > 1 else None,
             {"allocator": self._allocator or ("gpu" if cuda else "cpu"), "seed": str(self.seed), **self._options},
             CudaClock() if cuda else WallClock(),
             ahead=-(-max(each["ahead"] for each in everybody) // self._accumulate),
@@ -321,37 +310,17 @@ class Balancer:
         Plain numbers, strings and lists. With accumulation, the last whole
         iteration counts: gradients that were not applied are computed again.
         """
-        latest = self.pace.latest
-        return {
-            "version": 1,
-            "epoch": self._sampler.epoch,
-            "offset": self._sampler.offset,
-            "iteration": self._sampler.iteration,
-            "seed": self.seed,
-            "length": self._sampler.course.length,
-            "generation": latest.generation if latest else 0,
-            "answered": latest.answered if latest else 0,
-            "shares": list(latest.batch_sizes) if latest else [],
-            "workers": [w.name for w in self.pace.workers],
-        }
+        return joining.state(self._sampler, self.pace, self.seed, self._sampler.course.length)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on where `state_dict` was taken, whatever the number of ranks was.
 
         Every rank loads the same state, before it iterates.
         """
-        if state.get("version") != 1:
-            raise ValueError(f"state of version {state.get('version')!r}: this reads version 1")
-        if state["length"] != self._sampler.course.length:
-            raise ValueError(f"state of a data set of {state['length']} samples; this one has {self._sampler.course.length}")
-        self._sampler.resume(int(state["epoch"]), int(state["offset"]), int(state["iteration"]))
+        seed = joining.resume(state, self._sampler, self.pace, self._sampler.course.length)
         if self._order is None:
-            self.seed = int(state["seed"])
+            self.seed = seed
             self._sampler.order = self._order_of(self._sampler.course.length, self._shuffle)
-        sizes = tuple(int(n) for n in state["shares"])
-        if sizes:
-            restored = Shares(int(state["generation"]), int(state["iteration"]), sizes, int(state["answered"]))
-            self.pace.restore(restored, list(state["workers"]))
 
     def close(self) -> None:
         """Ends the talk with the coordinator now; otherwise done when the script ends."""

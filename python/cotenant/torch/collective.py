@@ -1,7 +1,10 @@
 """torch.distributed, whose types differ between the versions that are served."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed
 
 #: Untyped in some versions, so untyped here.
@@ -11,3 +14,37 @@ if TYPE_CHECKING:
     GradBucket = Any
 else:
     GradBucket = torch.distributed.GradBucket
+
+
+class Sum:
+    """A sum over all ranks that runs beside the training; see :class:`cotenant.pace.Exchange`."""
+
+    def __init__(self, row: list[float], group: Any) -> None:
+        self._message = torch.tensor(row, dtype=torch.float64)
+        self._work = dist.all_reduce(self._message, group=group, async_op=True)
+
+    def wait(self, begin: int = 0) -> list[float]:
+        """See :meth:`cotenant.pace.Exchange.wait`; raises where the process group's timeout is over, too."""
+        self._work.wait()
+        numbers: list[float] = self._message[begin:].tolist()
+        return numbers
+
+
+class GroupLink:
+    """Talks over a process group; see :class:`cotenant.pace.Link`."""
+
+    rides = False
+
+    def __init__(self, workers: int, group: Any) -> None:
+        self._workers = workers
+        self._group = group
+
+    def gather(self, mine: Any) -> list[Any]:
+        """See :meth:`cotenant.pace.Link.gather`."""
+        everybody: list[Any] = [None] * self._workers
+        dist.all_gather_object(everybody, mine, group=self._group)
+        return everybody
+
+    def sum(self, row: list[float]) -> Sum:
+        """See :meth:`cotenant.pace.Link.sum`."""
+        return Sum(row, self._group)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, Sized, cast
 import torch
 from torch.utils.data import DataLoader, IterableDataset, Sampler, default_collate
 
-from cotenant.sampling import Course, Draw
+from cotenant.sampling import Course, Draw, Place
 
 if TYPE_CHECKING:
     from cotenant.torch.balancer import Balancer
@@ -39,7 +39,7 @@ def indices(order: Sequence[int], begin: int, end: int) -> list[int]:
     return part.tolist() if isinstance(part, torch.Tensor) else list(part)
 
 
-class BalancedSampler(Sampler[Any]):
+class BalancedSampler(Sampler[Any], Place):
     """Draws the indices of this rank's batches, and remembers what it drew.
 
     A loader with worker processes draws ahead of the training: ``drawn`` holds
@@ -47,34 +47,12 @@ class BalancedSampler(Sampler[Any]):
     """
 
     def __init__(self, course: Course, order: Order, rank: int, stand_in: int) -> None:
+        Place.__init__(self)
         self.course = course
         self.order = order
         self.rank = rank
         self.stand_in = stand_in
-        self.epoch = 0
-        self.offset = 0
-        self.iteration = 0
-        self._resumed = False
         self.drawn: collections.deque[Draw] = collections.deque()
-
-    def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch, unless that is where it is."""
-        if epoch != self.epoch:
-            self.epoch, self.offset = epoch, 0
-
-    def resume(self, epoch: int, offset: int, iteration: int) -> None:
-        """The next pass begins there."""
-        self.epoch, self.offset, self.iteration = epoch, offset, iteration
-        self._resumed = True
-
-    def start(self) -> None:
-        """A pass begins: at the epoch's beginning, unless resumed within it.
-
-        An epoch that was left early begins anew, as with any loader.
-        """
-        if not self._resumed:
-            self.offset = 0
-        self._resumed = False
 
     def __len__(self) -> int:
         return self.course.batches(self.offset)

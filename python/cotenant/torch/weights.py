@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from cotenant.torch.collective import GradBucket, dist
 
-from cotenant.torch.clock import Stopwatch
+from cotenant.clock import Stopwatch
 
 
 _Function: Any = torch.autograd.Function  # typed in some versions only

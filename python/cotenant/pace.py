@@ -3,48 +3,60 @@
 At the end of iteration k every rank starts one small sum over all ranks, which
 carries what each measured and what rank 0 proposes, and waits for the one of
 iteration k-1, which has long been there. So nobody waits for the balancing, and
-all ranks learn of new shares at the end of the same iteration.
+all ranks learn of new shares at the end of the same iteration. How the sum
+travels is the framework's: see :class:`Link`.
 """
 
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import sys
 import time
-from typing import Any, Sequence
-
-import torch
+from typing import Any, Protocol, Sequence
 
 from cotenant import agreement, sampling
 from cotenant.agreement import Agreement, Report, Shares
+from cotenant.clock import Clock, Stopwatch, WallClock
 from cotenant.machine import Machine
 from cotenant.sampling import Draw
 from cotenant.session import Session, Worker, job_name
-from cotenant.torch.clock import Clock, Stopwatch, WallClock
-from cotenant.torch.collective import dist
 
 #: Seconds that the first iteration waits for the coordinator to open the job.
 OPENING = 5.0
 
 
-class Exchange:
+class Exchange(Protocol):
     """The sum over all ranks that one iteration starts."""
 
-    def __init__(self, iteration: int, row: list[float], group: Any) -> None:
-        self.iteration = iteration
-        self._message = torch.tensor(row, dtype=torch.float64)
-        self._work = dist.all_reduce(self._message, group=group, async_op=True)
+    def wait(self, begin: int = 0) -> list[float] | None:
+        """The summed message from a position on; may be waited for in two threads.
 
-    def wait(self) -> torch.Tensor:
-        """The summed message; may be waited for in two threads.
+        None where no gradients were summed that it could ride with (see
+        :class:`Link`): then on no rank.
 
         Raises
         ------
         RuntimeError
-            A rank is gone, or the process group's timeout is over.
+            A rank is gone.
         """
-        self._work.wait()
-        return self._message
+
+
+class Link(Protocol):
+    """How ranks talk to each other; every rank calls the same in the same order."""
+
+    #: The sum travels with the next iteration's gradients, not by itself, so
+    #: there is nothing to wait for before that.
+    rides: bool
+
+    def gather(self, mine: Any) -> list[Any]:
+        """What each rank says, in the order of ranks: numbers, strings, lists, None.
+
+        Tuples may come back as lists.
+        """
+
+    def sum(self, row: list[float]) -> Exchange:
+        """Starts the sum of all ranks' rows, float64."""
 
 
 class Pace:
@@ -52,9 +64,11 @@ class Pace:
 
     Parameters
     ----------
+    link : to the other ranks; None where there is no other
     ahead : iterations whose data may be drawn before the one that trains
     accumulate : batches in an iteration
     balance : False: equal shares for ever, and nothing is exchanged
+    job : its name; by default :func:`cotenant.session.job_name`
     """
 
     def __init__(
@@ -62,12 +76,13 @@ class Pace:
         rank: int,
         workers: Sequence[Worker],
         global_batch: int,
-        group: Any,
+        link: Link | None,
         options: dict[str, Any],
         clock: Clock | None = None,
         ahead: int = 0,
         accumulate: int = 1,
         balance: bool = True,
+        job: str | None = None,
     ) -> None:
         self.rank = rank
         self.workers = list(workers)
@@ -78,17 +93,18 @@ class Pace:
         #: blocked, for the balancing; and in how many iterations.
         self.cpu = self.blocked = 0.0
         self.iterations = 0
-        self._group = group
+        self._link = link
+        self._job = job
         self._options = options
         self._clock = clock or WallClock()
         self._ahead = ahead
         self._accumulate = accumulate
-        self._exchanges = balance and len(self.workers) > 1
+        self._exchanges = balance and link is not None and len(self.workers) > 1
         self._machine = Machine()
         self._agreement: Agreement | None = None
         self._restored: tuple[Shares, list[str]] | None = None
         self._measured: list[tuple[Stopwatch, int, int]] = []
-        self._pending: Exchange | None = None
+        self._pending: tuple[int, Exchange] | None = None
 
     @property
     def latest(self) -> Shares | None:
@@ -116,32 +132,28 @@ class Pace:
         ValueError
             The ranks stand at different places.
         """
-        self._settle()
+        if self._link is not None and not self._link.rides:
+            self._settle()
         first = None
         if self._agreement is None and self.rank == 0:
-            first = self._open(iteration)
-        everybody = self._gather((iteration, position, first))
-        places = [(at, where) for at, where, _ in everybody]
+            first = dataclasses.astuple(self._open(iteration))
+        mine = iteration, position, first
+        everybody: list[Any] = [mine] if self._link is None else self._link.gather(mine)
+        places = [(at, tuple(where)) for at, where, _ in everybody]
         if any(place != places[0] for place in places):
             raise ValueError(
                 "the ranks stand at different (iteration, (epoch, offset)): "
                 f"{places}; load the same state on every rank, and leave epochs early on all or none"
             )
         if self._agreement is None:
-            self._agreement = Agreement(everybody[0][2])
-
-    def _gather(self, mine: Any) -> list[Any]:
-        if len(self.workers) == 1:
-            return [mine]
-        everybody: list[Any] = [None] * len(self.workers)
-        dist.all_gather_object(everybody, mine, group=self._group)
-        return everybody
+            generation, at, sizes, answered = everybody[0][2]
+            self._agreement = Agreement(Shares(generation, at, tuple(sizes), answered))
 
     def _open(self, iteration: int) -> Shares:
         restored, names = self._restored or (None, [])
         if self._exchanges:
             self.session = Session(
-                job_name(), self.workers, self.global_batch, self._options, iteration, restored, names
+                self._job or job_name(), self.workers, self.global_batch, self._options, iteration, restored, names
             )
             self.session.start()
             atexit.register(self.close)
@@ -208,28 +220,39 @@ class Pace:
                 proposal = Shares(newest.generation, first, newest.batch_sizes, newest.answered)
         row = [0.0] * agreement.length(len(self.workers))
         agreement.write(row, self.rank, report, proposal)
-        exchange = Exchange(iteration, row, self._group)
+        assert self._link is not None
+        exchange = self._link.sum(row)
         self._settle()
-        self._pending = exchange
-        if self.session is not None:
-            self.session.submit(lambda: self._reports(exchange))
+        self._pending = iteration, exchange
+        if not self._link.rides:
+            self._hand_over(iteration, exchange)
 
     def _settle(self) -> None:
         """Waits for the sum that the iteration before started, and agrees on what it brought."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
+        iteration, exchange = pending
         begin, cpu = time.perf_counter(), time.thread_time()
-        message = pending.wait()
+        tail = exchange.wait(len(self.workers) * len(agreement.FIELDS))
         self.blocked += max(0.0, time.perf_counter() - begin - (time.thread_time() - cpu))
-        tail = message[len(self.workers) * len(agreement.FIELDS) :].tolist()
-        shares = agreement.proposed([0.0] * (len(self.workers) * len(agreement.FIELDS)) + tail, len(self.workers))
+        if tail is None:
+            return
+        if self._link is not None and self._link.rides:
+            self._hand_over(iteration, exchange)
+        shares = agreement.proposed(tail, 0)
         if shares is None:
             return
         assert self._agreement is not None
         if self._agreement.accept(shares) and self.session is not None:
             self.session.agree(shares)
 
-    def _reports(self, exchange: Exchange) -> tuple[int, Sequence[Report | None]]:
-        reports, _ = agreement.read(exchange.wait().tolist(), len(self.workers))
-        return exchange.iteration - self._clock.lag, reports
+    def _hand_over(self, iteration: int, exchange: Exchange) -> None:
+        """Gives the session what an iteration's sum brings, to wait for in its own thread."""
+        if self.session is not None:
+            self.session.submit(lambda: self._reports(iteration, exchange))
+
+    def _reports(self, iteration: int, exchange: Exchange) -> tuple[int, Sequence[Report | None]]:
+        message = exchange.wait()
+        reports = [] if message is None else agreement.read(message, len(self.workers))[0]
+        return iteration - self._clock.lag, reports
