@@ -1,0 +1,93 @@
+"""What runs at a client: which samples are next, and how long they took."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Callable
+
+from flwr.app import ConfigRecord, Context, Message
+
+from cotenant.machine import Machine
+
+#: Names of what travels: the server's number in the config of a message, the
+#: client's measurements as a record of the reply (and its place in its data as
+#: one of its state).
+ASKED = "cotenant-samples"
+RECORD = "cotenant"
+
+
+def asked(message: Message) -> int | None:
+    """How many samples the server asks for; None where it leaves that to the client."""
+    for record in message.content.config_records.values():
+        if ASKED in record:
+            return int(record[ASKED])  # type: ignore[arg-type]
+    return None
+
+
+def next_samples(message: Message, context: Context, data: int, seed: int = 0) -> list[int]:
+    """The samples to train on in this round: indices into the client's own data.
+
+    As many as the server asks for, at most ``data``; all, where it does not
+    ask. They go through the data in a shuffled order, round by round, and begin
+    another when one ends, so every sample is seen as often as any other, but for
+    one. The place is kept in ``context.state``.
+
+    Parameters
+    ----------
+    message : that of the server
+    context : the client's
+    data : how many samples the client has; told to the server, and nothing else of them
+    seed : of the orders
+    """
+    if data < 0:
+        raise ValueError(f"data {data}: a client has no fewer samples than 0")
+    want = asked(message)
+    want = data if want is None else min(max(want, 0), data)
+    state = context.state.config_records.get(RECORD)
+    turn, offset = 0, 0
+    if state is not None and state.get("data") == data:
+        turn, offset = int(state["turn"]), int(state["offset"])  # type: ignore[arg-type]
+    picked: list[int] = []
+    while len(picked) < want:
+        order = list(range(data))
+        random.Random(f"{seed}/{turn}").shuffle(order)
+        more = order[offset : offset + want - len(picked)]
+        picked += more
+        offset += len(more)
+        if offset == data:
+            turn, offset = turn + 1, 0
+    context.state[RECORD] = ConfigRecord({"turn": turn, "offset": offset, "data": data, "samples": len(picked)})
+    return picked
+
+
+def measure(message: Message, context: Context, call_next: Callable[[Message, Context], Message]) -> Message:
+    """A Flower mod, ``ClientApp(mods=[measure])``: tells the server how long the work took.
+
+    Adds a record to the reply when the server asked for a number of samples:
+    seconds, samples and data (of :func:`next_samples`), and how busy the
+    client's machine was.
+    """
+    if asked(message) is None:
+        return call_next(message, context)
+    if (state := context.state.config_records.get(RECORD)) is not None:
+        state["samples"] = -1  # unless next_samples is called
+    machine = Machine()
+    machine.use()
+    begin = time.monotonic()
+    reply = call_next(message, context)
+    seconds = time.monotonic() - begin
+    if reply.has_error():
+        return reply
+    cpu, memory = machine.use()
+    state = context.state.config_records.get(RECORD)
+    reply.content[RECORD] = ConfigRecord(
+        {
+            "seconds": seconds,
+            "samples": state["samples"] if state is not None else -1,
+            "data": state["data"] if state is not None else 0,
+            "cpu": cpu,
+            "memory": memory,
+        }
+    )
+    return reply
