@@ -26,7 +26,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from cotenant.session import Session
-from cotenant.torch import Balancer, pace
+from cotenant.torch import Balancer
 
 #: Exit codes: a peer is gone, as the collectives say; anything else that went wrong.
 PEER, WRONG = 3, 1
@@ -63,7 +63,7 @@ def run(part: Part, progress: Any) -> int:
     )
     torch.set_num_threads(1)
     # Time is shorter here than in life.
-    pace.Session = functools.partial(Session, retry=0.1)  # type: ignore[misc,assignment]
+    Session.__init__ = functools.partialmethod(Session.__init__, retry=0.1)  # type: ignore[assignment]
     balancer: Balancer | None = None
     try:
         dist.init_process_group(
