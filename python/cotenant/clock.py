@@ -74,7 +74,9 @@ class Stopwatch:
 
     def read(self) -> tuple[float, float]:
         """Seconds of compute, and of communication with the waiting for others."""
-        waited = sum(self._clock.seconds(a, b) for a, b in self._waits)
+        waited = 0.0
+        for begin, end in self._waits:
+            waited += self._clock.seconds(begin, end)
         compute = self._clock.seconds(self._begin, self._ready) - waited
         communicate = waited
         if self._done is not None:

@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
 from typing import Any, Mapping
 
 SERVICE = b"/cotenant.balance.v1.BalanceService/"
+
+#: Those headers of an answer that say how long it is.
+_HEADERS = re.compile(rb"\r\n(transfer-encoding|content-length|connection)[ \t]*:([^\r]*)", re.IGNORECASE)
 
 
 class CoordinatorError(Exception):
@@ -78,6 +84,7 @@ class Coordinator:
         self.address = address
         self._host, self._port = url.hostname, url.port or (443 if url.scheme == "https" else 80)
         self._timeout = timeout
+        self._kernel_timeout = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
         self._tls = ssl.create_default_context(cafile=ca) if url.scheme == "https" else None
         self._socket: socket.socket | None = None
         if token and not token.isprintable():
@@ -98,7 +105,13 @@ class Coordinator:
         Unreachable
             It did not answer, or not as a coordinator does.
         """
-        body = json.dumps(message).encode()
+        return self.read(self.post(method, json.dumps(message).encode()))
+
+    def post(self, method: str, body: bytes) -> bytes:
+        """Calls a method with a message that is JSON already; the answer as it came.
+
+        Raises as `call` does.
+        """
         request = b"POST %s%s HTTP/1.1\r\n%s%d\r\n\r\n%s" % (SERVICE, method.encode(), self._head, len(body), body)
         for attempt in (1, 2):
             kept = self._socket is not None
@@ -109,16 +122,21 @@ class Coordinator:
                 self.close()
                 # A connection kept open may have been closed at the other end
                 # meanwhile. All methods may be repeated.
-                if attempt == 2 or not kept or isinstance(e, TimeoutError):
+                if attempt == 2 or not kept or isinstance(e, (TimeoutError, BlockingIOError)):
                     raise Unreachable(f"coordinator {self.address}: {e!r}") from e
+        if status != 200:
+            answer = self.read(data, status)
+            raise CoordinatorError(str(answer.get("code", status)), str(answer.get("message", "")))
+        return data
+
+    def read(self, data: bytes, status: int = 200) -> dict[str, Any]:
+        """Reads an answer; raises Unreachable where it is none."""
         try:
             answer = json.loads(data)
             if not isinstance(answer, dict):
                 raise ValueError("not an object")
         except ValueError as e:
             raise Unreachable(f"coordinator {self.address}: status {status}, no JSON in {data[:100]!r}") from e
-        if status != 200:
-            raise CoordinatorError(str(answer.get("code", status)), str(answer.get("message", "")))
         return answer
 
     def _exchange(self, request: bytes) -> tuple[int, bytes]:
@@ -127,14 +145,22 @@ class Coordinator:
         if self._socket is None:
             plain = socket.create_connection((self._host, self._port), self._timeout)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain
+            if self._tls:
+                self._socket = self._tls.wrap_socket(plain, server_hostname=self._host)
+            elif sys.platform == "linux":
+                # The kernel's own timeouts: Python's cost a poll before each call.
+                for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                    plain.setsockopt(socket.SOL_SOCKET, option, self._kernel_timeout)
+                plain.settimeout(None)
+                self._socket = plain
+            else:
+                self._socket = plain
         self._socket.sendall(request)
         data = self._more(b"")
         while (end := data.find(b"\r\n\r\n")) < 0:
             data = self._more(data)
-        first, *lines = data[:end].split(b"\r\n")
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
-        status = int(first.split()[1])
+        headers = {name.lower(): value.strip().lower() for name, value in _HEADERS.findall(data, 0, end + 2)}
+        status = int(data[:end].split(None, 2)[1])
         data = data[end + 4 :]
         if headers.get(b"transfer-encoding") == b"chunked":
             body = b""
@@ -153,7 +179,7 @@ class Coordinator:
             while len(data) < size:
                 data = self._more(data)
             body = data[:size]
-        if headers.get(b"connection", b"").lower() == b"close":
+        if headers.get(b"connection") == b"close":
             self.close()
         return status, body
 

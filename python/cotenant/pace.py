@@ -252,7 +252,5 @@ class Pace:
         if self.session is not None:
             self.session.submit(lambda: self._reports(iteration, exchange))
 
-    def _reports(self, iteration: int, exchange: Exchange) -> tuple[int, Sequence[Report | None]]:
-        message = exchange.wait()
-        reports = [] if message is None else agreement.read(message, len(self.workers))[0]
-        return iteration - self._clock.lag, reports
+    def _reports(self, iteration: int, exchange: Exchange) -> tuple[int, Sequence[float] | None]:
+        return iteration - self._clock.lag, exchange.wait()

@@ -6,18 +6,18 @@ proposed and the last agreed shares stay; it is tried again now and then.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
+import json
 import logging
-import math
 import os
+import queue
 import socket
 import sys
 import threading
 import time
 from typing import Any, Callable, Sequence
 
-from cotenant.agreement import Report, Shares
+from cotenant.agreement import FIELDS, Shares
 from cotenant.coordinator import Coordinator, CoordinatorError, OwnCoordinator, Unreachable
 
 log = logging.getLogger("cotenant")
@@ -52,7 +52,7 @@ def worker_name(rank: int) -> str:
     return os.environ.get("COTENANT_WORKER") or f"{socket.gethostname()}/{os.environ.get('LOCAL_RANK', rank)}"
 
 
-def job_name() -> str:
+def job_name(rendezvous: str | None = None) -> str:
     """``COTENANT_JOB``, torchrun's run id, or script and rendezvous address."""
     run = os.environ.get("TORCHELASTIC_RUN_ID", "none")
     if os.environ.get("COTENANT_JOB"):
@@ -61,7 +61,10 @@ def job_name() -> str:
         return run
     script = os.path.basename(sys.argv[0] if sys.argv else "") or "job"
     where = os.environ.get("MASTER_ADDR", socket.gethostname()), os.environ.get("MASTER_PORT", str(os.getpid()))
-    return f"{script}@{where[0]}:{where[1]}"
+    return f"{script}@{rendezvous or ':'.join(where)}"
+
+
+Message = Callable[[], "tuple[int, Sequence[float] | None]"]
 
 
 class Session(threading.Thread):
@@ -108,21 +111,38 @@ class Session(threading.Thread):
         self._coordinator: Coordinator | None = None
         self._generation = 0
         self._newest: Shares | None = None
-        self._queue: collections.deque[Callable[[], tuple[int, Sequence[Report | None]]]] = collections.deque(
-            maxlen=BACKLOG
-        )
-        self._wake = threading.Event()
+        self._job = json.dumps(job)
+        self._names = [json.dumps(w.name) for w in self.workers]
+        #: A SimpleQueue is C: an Event or a Condition costs a tenth of a millisecond.
+        self._queue: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._submitted = self._handled = 0
+        self._answer = b""
         self._opened = threading.Event()
-        self._ended = False
+        self._ended = threading.Event()
         self._complained = False
         self._refused: set[str] = set()
 
     # What the training's thread calls; none of it waits, but `opened`.
 
-    def submit(self, reports: Callable[[], tuple[int, Sequence[Report | None]]]) -> None:
-        """Hands over an iteration: a function that waits for its reports."""
-        self._queue.append(reports)
-        self._wake.set()
+    def submit(self, message: Message) -> None:
+        """Hands over an iteration: a function that waits for what all measured.
+
+        It returns the iteration, and the message of :mod:`cotenant.agreement`,
+        or None where there is none.
+        """
+        if self._queue.qsize() >= BACKLOG:
+            try:
+                self._queue.get_nowait()
+                self._submitted -= 1
+            except queue.Empty:
+                pass  # the thread was faster
+        self._submitted += 1
+        self._queue.put(message)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was handed over is done with."""
+        return self._handled >= self._submitted
 
     def proposal(self) -> Shares | None:
         """The coordinator's newest shares; None where it never answered."""
@@ -142,8 +162,8 @@ class Session(threading.Thread):
 
     def stop(self, forget: bool, timeout: float = 2.0) -> None:
         """Ends the thread; ``forget`` closes the job, which has ended well."""
-        self._ended = True
-        self._wake.set()
+        self._ended.set()
+        self._queue.put(None)
         if self.is_alive():
             self.join(timeout)
         if self.is_alive():
@@ -162,7 +182,7 @@ class Session(threading.Thread):
 
     def run(self) -> None:
         pause = self.retry
-        while not self._ended:
+        while not self._ended.is_set():
             try:
                 if self._coordinator is None:
                     self._open()
@@ -170,10 +190,7 @@ class Session(threading.Thread):
                 self._next()
             except (CoordinatorError, Unreachable) as e:
                 self._lost(e)
-                until = time.monotonic() + pause
-                while not self._ended and time.monotonic() < until:
-                    self._wake.clear()
-                    self._wake.wait(until - time.monotonic() if until > time.monotonic() else 0)
+                self._ended.wait(pause)
                 pause = min(2 * pause, 30.0)
             except Exception as e:  # what the coordinator says must not end the training
                 log.exception("balancing ends, training goes on")
@@ -219,7 +236,12 @@ class Session(threading.Thread):
             }
             if self.agreed_workers and self.agreed_workers != [w.name for w in self.workers]:
                 request["agreedWorkers"] = self.agreed_workers
-        self._keep(coordinator.call("Open", request))
+        self._answer = b""
+        try:
+            self._keep(coordinator.call("Open", request))
+        except (CoordinatorError, Unreachable):
+            coordinator.close()
+            raise
         if self._coordinator is not None and self._coordinator is not coordinator:
             self._coordinator.close()
         self._coordinator = coordinator
@@ -229,50 +251,32 @@ class Session(threading.Thread):
         self._opened.set()
 
     def _next(self) -> None:
-        while not self._queue:
-            self._wake.clear()
-            if self._ended or self._queue:
-                break
-            self._wake.wait()
-        if self._ended or not self._queue:
+        message = self._queue.get()
+        if message is None or self._ended.is_set():
             return
         try:
-            iteration, reports = self._queue.popleft()()
+            self._report(message)
+        finally:
+            self._handled += 1
+
+    def _report(self, message: Message) -> None:
+        try:
+            iteration, numbers = message()
         except RuntimeError as e:  # the process group broke; the training sees it as well
             log.info("reports of an iteration are lost: %s", e)
             return
         self.iteration = max(self.iteration, iteration + 1)
-        named = [
-            (w.name, r)
-            for w, r in zip(self.workers, reports)
-            if r is not None and r.iteration == iteration and math.isfinite(r.compute) and math.isfinite(r.communicate)
-        ]
-        if not named:
+        reports = self._written(iteration, numbers) if numbers is not None else ""
+        if not reports:
             return
-        # A rank's own time in the collective holds its waiting for slower ones:
-        # the last to arrive waits for none, so the least of all is the sending.
-        communicate = min(r.communicate for _, r in named)
-        request = {
-            "job": self.job,
-            "generation": str(self._generation),
-            "iteration": str(iteration),
-            "heldIteration": str(self.agreed.answered if self.agreed is not None else 0),
-            "reports": [
-                {
-                    "worker": name,
-                    "batchSize": r.batch_size,
-                    "computeSeconds": r.compute,
-                    "communicateSeconds": communicate,
-                    "cpu": r.cpu,
-                    "memory": r.memory,
-                    "outOfMemory": r.out_of_memory,
-                }
-                for name, r in named
-            ],
-        }
+        held = self.agreed.answered if self.agreed is not None else 0
+        request = (
+            f'{{"job":{self._job},"generation":"{self._generation}","iteration":"{iteration}",'
+            f'"heldIteration":"{held}","reports":[{reports}]}}'
+        )
         assert self._coordinator is not None
         try:
-            answer = self._coordinator.call("Report", request)
+            answer = self._coordinator.post("Report", request.encode())
         except CoordinatorError as e:
             if e.code not in ("not_found", "failed_precondition"):
                 raise
@@ -280,12 +284,39 @@ class Session(threading.Thread):
             self._open()
             return
         self.reported += 1
-        self._keep(answer)
-        for refusal in answer.get("refused", ()):
+        if answer == self._answer:
+            return  # no news, as mostly
+        self._answer = answer
+        read = self._coordinator.read(answer)
+        self._keep(read)
+        for refusal in read.get("refused", ()):
             reason = f"{refusal.get('worker')}: {refusal.get('reason')}"
             if reason not in self._refused and len(self._refused) < 20:
                 self._refused.add(reason)
                 log.info("the coordinator left out a report of %s", reason)
+
+    def _written(self, iteration: int, numbers: Sequence[float]) -> str:
+        """The reports as JSON, straight from the message, since this is done in every iteration."""
+        width = len(FIELDS)
+        rows = []
+        for name, begin in zip(self._names, range(0, width * len(self._names), width)):
+            valid, at, size, compute, communicate, cpu, memory, out = numbers[begin : begin + width]
+            total = compute + communicate + cpu + memory
+            # x - x is 0 of finite numbers only: others are no JSON.
+            if valid > 0 and at == iteration and total - total == 0:
+                rows.append((name, size, compute, communicate, cpu, memory, ',"outOfMemory":true' if out else ""))
+        if not rows:
+            return ""
+        # A rank's own time in the collective holds its waiting for slower ones:
+        # the last to arrive waits for none, so the least of all is the sending.
+        least = "%.6g" % min([row[3] for row in rows])
+        return ",".join(
+            [
+                '{"worker":%s,"batchSize":%d,"computeSeconds":%.9g,"communicateSeconds":%s,"cpu":%.4g,"memory":%.4g%s}'
+                % (name, size, compute, least, cpu, memory, out)
+                for name, size, compute, _, cpu, memory, out in rows
+            ]
+        )
 
     def _keep(self, answer: dict[str, Any]) -> None:
         # Protobuf's JSON leaves out what is zero, and writes int64 as strings.

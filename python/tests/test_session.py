@@ -11,7 +11,7 @@ import unittest
 from typing import Any, Callable, Sequence
 from unittest import mock
 
-from cotenant import coordinator
+from cotenant import agreement, coordinator
 from cotenant.agreement import Report, Shares
 from cotenant.coordinator import Coordinator, CoordinatorError, Unreachable
 from cotenant.session import Session, Worker, job_name, worker_name
@@ -29,8 +29,10 @@ def until(true: Callable[[], Any], seconds: float = 20.0) -> None:
 
 
 def reports(iteration: int, *seconds: float, sizes: Sequence[int] = (16, 16)) -> Any:
-    rows = [Report(iteration, n, s, 0.01 + s, 0.5, 0.25) for n, s in zip(sizes, seconds)]
-    return lambda: (iteration, rows)
+    message = [0.0] * agreement.length(len(seconds))
+    for rank, (size, s) in enumerate(zip(sizes, seconds)):
+        agreement.write(message, rank, Report(iteration, size, s, 0.01 + s, 0.5, 0.25), None)
+    return lambda: (iteration, message)
 
 
 class Talk(unittest.TestCase):
@@ -115,7 +117,8 @@ class Talk(unittest.TestCase):
         fake = self.fake()
         session = self.start(fake)
         session.opened(10)
-        session.submit(lambda: (3, [None, None]))
+        session.submit(lambda: (3, [0.0] * agreement.length(2)))
+        session.submit(lambda: (3, None))
         session.submit(reports(4, float("nan"), float("inf")))
 
         def broken() -> Any:
@@ -137,7 +140,7 @@ class Talk(unittest.TestCase):
             session.submit(reports(i, 0.1, 0.1))
             session.proposal()
         self.assertLess(time.monotonic() - begin, 2)
-        self.assertLessEqual(len(session._queue), 64)
+        self.assertLessEqual(session._queue.qsize(), 64)
 
 
 class Client(unittest.TestCase):

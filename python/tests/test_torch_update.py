@@ -81,7 +81,7 @@ def answered(balancer: Any) -> None:
     """Waits on rank 0 for the coordinator, as slow iterations would, so that shares change at any load."""
     session = balancer.pace.session
     until = time.monotonic() + 10
-    while session is not None and (session._queue or session._wake.is_set()) and time.monotonic() < until:
+    while session is not None and not session.idle and time.monotonic() < until:
         time.sleep(0.001)
 
 
