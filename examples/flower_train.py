@@ -80,10 +80,11 @@ def train(message: Message, context: Context) -> Message:
     indices = next_samples(message, context, own)
     weights = message.content.array_records["arrays"].to_numpy_ndarrays()
     total = 0.0
-    for at in range(0, len(indices), 32):
+    passes = int(context.run_config["passes"])
+    for at in [*range(0, len(indices), 32)] * passes:
         batch = indices[at : at + 32]
         loss, gradients = loss_and_gradients(weights, images[batch], labels[batch])
-        total += loss * len(batch)
+        total += loss * len(batch) / passes
         weights = [w - 0.05 * g for w, g in zip(weights, gradients)]
     metrics = MetricRecord({"num-examples": len(indices), "loss": total / max(1, len(indices))})
     return Message(RecordDict({"arrays": ArrayRecord(weights), "metrics": metrics}), reply_to=message)
@@ -127,6 +128,7 @@ clients = 2
 rounds = 3
 samples = 4096
 round-samples = 2048
+passes = 1
 width = 64
 balance = true
 out = ""
@@ -248,6 +250,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=4096, help="that each client owns")
     parser.add_argument("--round-samples", type=int, default=2048, help="of all clients in a round")
+    parser.add_argument("--passes", type=int, default=1, help="over a round's samples")
     parser.add_argument("--width", type=int, default=64, help="of the hidden layer")
     args = parser.parse_args()
     with federation() as made:

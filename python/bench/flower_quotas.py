@@ -49,13 +49,14 @@ def main() -> None:
     parser.add_argument("--quotas", default="0.2,0.4,0.6,0.6")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--warm-up", type=int, default=2, help="first rounds, which do not count in either")
-    parser.add_argument("--round-samples", type=int, default=24000)
-    parser.add_argument("--samples", type=int, default=24000, help="that each client owns")
-    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--round-samples", type=int, default=8000)
+    parser.add_argument("--samples", type=int, default=4000, help="that each client owns")
+    parser.add_argument("--passes", type=int, default=30, help="over a round's samples; a client's start costs 2 s of a core")
+    parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds of each of the two trainings")
     args = parser.parse_args()
     quotas = [float(q) for q in args.quotas.split(",")]
-    config = {"rounds": args.rounds, "round_samples": args.round_samples, "samples": args.samples, "width": args.width}
+    config = {"rounds": args.rounds, "round_samples": args.round_samples, "samples": args.samples, "passes": args.passes, "width": args.width}
     result: dict[str, Any] = {"quotas": quotas, **config}
     for name, balance in (("equal", False), ("balanced", True)):
         rounds = train(quotas, args.timeout, balance=balance, **config)

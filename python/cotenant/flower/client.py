@@ -33,6 +33,8 @@ def next_samples(message: Message, context: Context, data: int, seed: int = 0) -
     another when one ends, so every sample is seen as often as any other, but for
     one. The place is kept in ``context.state``.
 
+    The work is timed from here on (:func:`measure`): load the data before.
+
     Parameters
     ----------
     message : that of the server
@@ -57,37 +59,29 @@ def next_samples(message: Message, context: Context, data: int, seed: int = 0) -
         offset += len(more)
         if offset == data:
             turn, offset = turn + 1, 0
-    context.state[RECORD] = ConfigRecord({"turn": turn, "offset": offset, "data": data, "samples": len(picked)})
+    place = {"turn": turn, "offset": offset, "data": data, "samples": len(picked), "began": time.monotonic()}
+    context.state[RECORD] = ConfigRecord(place)  # type: ignore[arg-type]
     return picked
 
 
 def measure(message: Message, context: Context, call_next: Callable[[Message, Context], Message]) -> Message:
     """A Flower mod, ``ClientApp(mods=[measure])``: tells the server how long the work took.
 
-    Adds a record to the reply when the server asked for a number of samples:
-    seconds, samples and data (of :func:`next_samples`), and how busy the
-    client's machine was.
+    Adds a record to the reply where the server asked for a number of samples:
+    the seconds since :func:`next_samples`, what that was given and gave, and how
+    busy the client's machine was.
     """
     if asked(message) is None:
         return call_next(message, context)
-    if (state := context.state.config_records.get(RECORD)) is not None:
-        state["samples"] = -1  # unless next_samples is called
+    before = context.state.config_records.get(RECORD)
     machine = Machine()
     machine.use()
-    begin = time.monotonic()
     reply = call_next(message, context)
-    seconds = time.monotonic() - begin
-    if reply.has_error():
-        return reply
-    cpu, memory = machine.use()
     state = context.state.config_records.get(RECORD)
-    reply.content[RECORD] = ConfigRecord(
-        {
-            "seconds": seconds,
-            "samples": state["samples"] if state is not None else -1,
-            "data": state["data"] if state is not None else 0,
-            "cpu": cpu,
-            "memory": memory,
-        }
-    )
+    if reply.has_error() or state is None or state is before:
+        return reply  # next_samples was not called: there is nothing to tell
+    seconds = time.monotonic() - float(state["began"])  # type: ignore[arg-type]
+    cpu, memory = machine.use()
+    told = {"seconds": seconds, "samples": state["samples"], "data": state["data"], "cpu": cpu, "memory": memory}
+    reply.content[RECORD] = ConfigRecord(told)
     return reply

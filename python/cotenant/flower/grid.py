@@ -104,8 +104,8 @@ class TimedGrid:
             # Often enough to be a hundredth off, seldom enough to cost nothing.
             pause = min(1.0, max(0.02, (now - begin) / 50))
             self._sleep(pause if timeout is None else min(pause, begin + timeout - now))
-        round.missed = [sent.client for sent in waiting.values()]
-        round.missed += [client for client, identity in zip(clients, ids) if not identity] + clients[len(ids) :]
+        unsent = [client for client, identity in zip(clients, ids) if not identity] + clients[len(ids) :]
+        round.missed = sorted([*unsent, *(sent.client for sent in waiting.values())])
         round.seconds = self._clock() - begin
         self._outstanding.update(waiting)
         for identity, sent in list(self._outstanding.items()):

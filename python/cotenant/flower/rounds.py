@@ -121,7 +121,7 @@ class Rounds:
             sizes = level(self.samples, able)
         else:
             sizes = self._ask(number, able)
-        return {name: sizes.get(name, 0) for name in caps}
+        return {name: sizes.get(name, 0) for name in sorted(caps)}
 
     def _ask(self, number: int, caps: Mapping[str, int]) -> dict[str, int]:
         least = {name: min(self.minimum, cap) for name, cap in caps.items()}
@@ -134,8 +134,8 @@ class Rounds:
         try:
             if workers != self._workers or self._coordinator is None:
                 self._open(number, workers)
-                self._tell_late(number)
-            elif self._held > ITERATIONS * number:
+            self._tell_late(number)
+            if self._held > ITERATIONS * number:
                 raise Unreachable(f"its shares hold from iteration {self._held} on, after round {number}")
         except (CoordinatorError, Unreachable) as e:
             self._lost(e)

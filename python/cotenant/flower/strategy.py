@@ -192,14 +192,12 @@ class Balanced(Strategy):
         """What a client measured, or why that can't be."""
         record = reply.content.pop(RECORD, None)
         if record is None:
-            return None, "it says none; its ClientApp lacks mods=[cotenant.flower.measure]"
+            return None, "it tells none; its ClientApp wants mods=[measure] and next_samples, both of cotenant.flower"
         try:
             owned, samples, seconds = int(record["data"]), int(record["samples"]), float(record["seconds"])
             cpu, memory = float(record["cpu"]), float(record["memory"])
         except (KeyError, TypeError, ValueError, OverflowError) as e:
             return None, f"{type(e).__name__} {e} in {dict(record)}"
-        if samples < 0:
-            return None, "it did not call cotenant.flower.next_samples, so trains on as many as it likes"
         done = Measured(samples, seconds, seconds if trip is None else trip, cpu, memory)
         if why := done.wrong(asked):
             return None, why
