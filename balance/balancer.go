@@ -130,7 +130,7 @@ func (b *Balancer) Change(workers []Worker) error {
 	b.generation++
 	b.sizes, b.decided, b.fresh = nil, nil, true
 	if g, ok := b.allocator.(*byGPU); ok {
-		*g = byGPU{} // who is new has a curve to learn
+		*g = byGPU{Studied: g.Studied} // who is new has a curve to learn
 	}
 	b.forget()
 	for _, w := range b.workers {
@@ -167,18 +167,23 @@ func (b *Balancer) Observe(reports []Report) error {
 	return errors.Join(b.ObserveEach(reports)...)
 }
 
-// Learn trains the predictors on what was observed. Observe does so first, if
+// Learn trains the predictors, and learns the curves of many workers, on what was observed. Observe does so first, if
 // it was not done since the last; calling it after Next, when the shares are
 // out, keeps training off the way from the last report to the shares. It
 // changes nothing about what is decided.
 func (b *Balancer) Learn() {
-	if b.untrained {
-		b.forecaster.learn()
-		b.untrained = false
+	if !b.untrained {
+		return
 	}
+	b.untrained = false
+	if g, ok := b.allocator.(*byGPU); ok {
+		g.study(b)
+		return
+	}
+	b.forecaster.learn()
 }
 
-func (b *Balancer) observe(r Report) error {
+func (b *Balancer) observe(r Report, noise float64) error {
 	_, ok := b.index[r.Worker]
 	switch {
 	case r.Generation != b.generation:
@@ -198,12 +203,8 @@ func (b *Balancer) observe(r Report) error {
 	if !m.take(r) {
 		return nil
 	}
-	g, ok := b.allocator.(*byGPU)
-	if !ok {
-		b.untrained = true
-		return nil
-	}
-	if m.Curve.add(r.BatchSize, r.Compute.Seconds(), b.noise()) {
+	b.untrained = true
+	if g, ok := b.allocator.(*byGPU); ok && m.Curve.add(r.BatchSize, r.Compute.Seconds(), noise) {
 		g.Since, g.Spent = 0, 0
 	}
 	return nil

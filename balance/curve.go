@@ -47,6 +47,10 @@ type curve struct {
 	// cells tell: 0 nothing, 1 all.
 	Step floats `json:"step,omitempty"`
 	Told floats `json:"told,omitempty"`
+	// Late: the worker has changed since the curve was learned.
+	Late bool `json:"late,omitempty"`
+
+	cautious *table // what timing made last with caution
 }
 
 const (
@@ -140,7 +144,28 @@ func (c *curve) restart(noise float64) {
 	for _, m := range since {
 		c.merge(m.Size, m.Mean, math.Inf(1))
 	}
-	c.Mean, c.SD, c.Step, c.Told = nil, nil, nil, nil
+	// Until the curve is learned anew it is the old one, shifted.
+	shift := 0.0
+	for _, m := range since {
+		shift += (m.Mean - c.Mean[c.index(m.Size)]) / float64(len(since))
+	}
+	for k := range c.Mean {
+		c.Mean[k] += shift
+	}
+	c.Late, c.cautious = true, nil
+}
+
+// index is where Mean has a size, or the next that it has.
+func (c *curve) index(size int) int {
+	return min(max(size/max(c.Grain, 1)-c.Lo, 0), len(c.Mean)-1)
+}
+
+// at is the believed time of a size in seconds.
+func (c *curve) at(size int) float64 {
+	if size == 0 {
+		return 0
+	}
+	return math.Exp(c.Mean[c.index(size)])
 }
 
 // unmerge takes a measurement out of its cell, as if merge had not been called.

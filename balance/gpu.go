@@ -13,110 +13,208 @@ type byGPU struct {
 	// since, in iterations.
 	Since int     `json:"since"`
 	Spent float64 `json:"spent"`
-	walk  walk
+	// Of many workers: how often study was called, and what it would try next.
+	Studied int   `json:"studied,omitempty"`
+	Bold    []int `json:"bold,omitempty"`
+
+	walk walk
 }
 
-// Constants of learning.
-const (
-	learning   = 100   // decisions
-	optimism   = 2.0   // standard deviations below the mean that the first try hopes for; the last hopes for none
-	caution    = 0.35  // and above it, of what is not tried
-	fear       = 0.5   // standard deviations above the mean at which the cost of a try is reckoned
-	worthTry   = 0.004 // gain hoped for
-	maxTryCost = 0.25  // predicted cost of one try
-	maxKin     = 32    // workers whose curves are compared
-	rarely     = 8     // decisions of more workers than that are made once in so many,
-	rotation   = 3     // of whose curves one in so many is learned anew each time
-	tryBudget  = 2.0   // iterations that all tries may cost, and per decision:
-	tryRate    = 0.004
-)
-
 func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
-	all := b.withinMemory()
-	noise := b.noise()
-	n := len(b.workers)
-	known := false
-	curves := make([]*curve, n)
-	for i, w := range b.workers {
-		curves[i] = &b.known[w.Name].Curve
-		known = known || len(curves[i].Cells) > 0
-	}
-	if !known {
+	p := b.plan()
+	if !p.known {
 		if current != nil {
 			return current, nil
 		}
 		return b.equal(), nil
 	}
 	g.Since++
-	grain := b.grain()
-	if n > maxKin && g.Since%rarely != 1 && current != nil && holds(all, current, b.options.GlobalBatch) {
-		return current, nil
+	if current != nil && !holds(p.all, current, p.total) {
+		current = nil
 	}
-	for i, c := range curves {
-		lo, hi := span(all[i], grain, n)
-		fits := c.Lo == lo && c.Grain == grain && len(c.Mean) == hi-lo+1
-		if n > maxKin && fits && (i+g.Since/rarely)%rotation != 0 {
-			continue
-		}
-		var others *shape
-		if n > 1 && n <= maxKin {
-			others = kin(curves, i, lo, hi, grain)
-		}
-		g.walk.learn(c, lo, hi, grain, noise, others)
+	many := len(p.curves) > maxKin
+	switch {
+	case !many:
+		g.learn(p, nil)
+	case current == nil:
+		g.learn(p, func(i int) bool { return !p.fits(i) })
+	case !p.fitAll():
+		return current, nil // study has yet to see them
 	}
-	for _, c := range curves {
-		if len(c.Cells) == 0 {
-			c.guess(curves)
-		}
-	}
-	shade := func(by float64) []timing {
-		times := make([]timing, n)
-		for i, c := range curves {
-			times[i] = c.timing(all[i], by)
-		}
-		return times
-	}
-	means := shade(0)
-	safe, err := fit(all, shade(caution), b.options.GlobalBatch)
+	safe, expected, err := p.safe()
 	if err != nil {
 		return nil, err
 	}
-	expected := longest(means, safe)
 	if g.Since > learning {
-		if current != nil && holds(all, current, b.options.GlobalBatch) &&
-			expected > longest(means, current)*(1-max(b.options.Threshold, 0)) {
+		if current != nil && expected > p.time(current)*(1-max(b.options.Threshold, 0)) {
 			return current, nil
 		}
 		return safe, nil
 	}
-	if current != nil && holds(all, current, b.options.GlobalBatch) && longest(means, current) <= expected {
-		safe = current
-		expected = longest(means, current)
+	if current != nil {
+		if t := p.time(current); t <= expected {
+			safe, expected = current, t
+		}
 	}
-	feared := shade(fear)
+	if many {
+		bold := g.Bold
+		if g.Bold = nil; bold != nil && holds(p.all, bold, p.total) {
+			return bold, nil
+		}
+		return safe, nil
+	}
+	if bold := g.try(p, safe, expected); bold != nil {
+		return bold, nil
+	}
+	return safe, nil
+}
+
+// try is a vector that may be faster than safe, at an affordable cost; nil
+// where there is none.
+func (g *byGPU) try(p *plan, safe []int, expected float64) []int {
+	feared := p.shade(fear)
 	for _, share := range []float64{1, 0.5, 0.25} {
-		hopes := shade(-optimism * share * (1 - float64(g.Since)/(learning+1)))
-		bold, err := fit(all, hopes, b.options.GlobalBatch)
+		hopes := p.shade(-optimism * share * (1 - float64(g.Since)/float64(learning+1)))
+		bold, err := fit(p.all, hopes, p.total)
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		gain := 1 - longest(hopes, bold)/expected
 		cost := max(0, longest(feared, bold)/expected-1)
 		if gain > worthTry && cost < maxTryCost && g.Spent+cost < tryBudget+tryRate*float64(g.Since) && !slices.Equal(bold, safe) {
 			g.Spent += cost
-			return bold, nil
+			return bold
 		}
 	}
-	return safe, nil
+	return nil
+}
+
+// learn brings curves up to date: those of which want is true, or all.
+func (g *byGPU) learn(p *plan, want func(i int) bool) {
+	n := len(p.curves)
+	for i, c := range p.curves {
+		if want != nil && !want(i) {
+			continue
+		}
+		lo, hi := span(p.all[i], p.grain, n)
+		var others *shape
+		if n > 1 && n <= maxKin {
+			others = kin(p.curves, i, lo, hi, p.grain)
+		}
+		g.walk.learn(c, lo, hi, p.grain, p.noise, others)
+		c.Late = false
+	}
+	var known []*curve
+	for _, c := range p.curves {
+		if len(c.Cells) > 0 && len(known) < maxKin {
+			known = append(known, c)
+		}
+	}
+	for i, c := range p.curves {
+		if len(c.Cells) == 0 && (want == nil || want(i)) {
+			c.guess(known)
+		}
+	}
+}
+
+// study does for many workers, when the shares are out, what takes long: it
+// learns the curves of those that have changed and of some others, and looks
+// for what to try.
+func (g *byGPU) study(b *Balancer) {
+	if len(b.workers) <= maxKin {
+		return
+	}
+	p := b.plan()
+	if !p.known {
+		return
+	}
+	g.Studied++
+	g.learn(p, func(i int) bool { return p.curves[i].Late || (i+g.Studied)%rotation == 0 || !p.fits(i) })
+	g.Bold = nil
+	if g.Since >= learning || g.Studied%rarely != 0 {
+		return
+	}
+	if safe, expected, err := p.safe(); err == nil {
+		g.Bold = g.try(p, safe, expected)
+	}
+}
+
+// plan is what a decision goes by.
+type plan struct {
+	all    []limits
+	curves []*curve
+	total  int
+	grain  int
+	noise  float64
+	known  bool // of any worker
+}
+
+func (b *Balancer) plan() *plan {
+	p := &plan{all: b.withinMemory(), total: b.options.GlobalBatch, grain: b.grain(), noise: b.noise(), curves: make([]*curve, len(b.workers))}
+	for i, m := range b.forecaster.all {
+		p.curves[i] = &m.Curve
+		p.known = p.known || len(m.Curve.Cells) > 0
+	}
+	return p
+}
+
+// fits says whether a curve spans what its worker may take.
+func (p *plan) fits(i int) bool {
+	c := p.curves[i]
+	lo, hi := span(p.all[i], p.grain, len(p.curves))
+	return c.Lo == lo && c.Grain == p.grain && len(c.Mean) == hi-lo+1
+}
+
+func (p *plan) fitAll() bool {
+	for i := range p.curves {
+		if !p.fits(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// safe is the best vector if what was not tried is a little slower than it
+// seems, and the time that is expected of it.
+func (p *plan) safe() ([]int, float64, error) {
+	sizes, err := fit(p.all, p.shade(caution), p.total)
+	if err != nil {
+		return nil, 0, err
+	}
+	return sizes, p.time(sizes), nil
+}
+
+// time is what is expected of sizes, in seconds.
+func (p *plan) time(sizes []int) float64 {
+	t := 0.0
+	for i, s := range sizes {
+		t = max(t, p.curves[i].at(s))
+	}
+	return t
+}
+
+// shade is all workers' times, off by a number of standard deviations.
+func (p *plan) shade(by float64) []timing {
+	times := make([]timing, len(p.curves))
+	for i, c := range p.curves {
+		times[i] = c.timing(p.all[i], by)
+	}
+	return times
 }
 
 // noise is the relative standard deviation of the job's measurements.
 func (b *Balancer) noise() float64 {
 	squares, free := priorFree*priorNoise*priorNoise, float64(priorFree)
-	for _, w := range b.workers {
-		c := &b.known[w.Name].Curve
-		squares += c.Squares
-		free += c.Free
+	for _, m := range b.forecaster.all {
+		squares += m.Curve.Squares
+		free += m.Curve.Free
 	}
 	return min(max(math.Sqrt(squares/free), 0.003), 0.5)
 }
+
+// Constants of many workers.
+const (
+	maxKin   = 32 // workers whose curves are compared; of more, study learns
+	rotation = 8  // study learns one in so many curves anew,
+	rarely   = 8  // and looks for something to try once in so many times
+)

@@ -5,10 +5,11 @@ import "math"
 // shape is how curves of other workers differ from affine ones: the logarithm
 // of that from size lo on, and how well each step is known.
 type shape struct {
-	lo    int
-	sum   []float64
-	known []float64 // 0 not at all, 1 measured well
-	upTo  []float64 // sum of known, before each size
+	lo            int
+	sum           []float64
+	known         []float64 // 0 not at all, 1 measured well
+	share         []float64
+	spread, drift []float64 // by how much jumps' variance and mean are less, before each size
 }
 
 // and is no shape, and s where there is one.
@@ -23,7 +24,7 @@ func (s *shape) and() []*shape {
 // averaged by how well each worker has measured them.
 func kin(curves []*curve, skip, lo, hi, grain int) *shape {
 	n := hi - lo + 1
-	s := &shape{lo, make([]float64, n), make([]float64, n), make([]float64, n)}
+	s := &shape{lo, make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
 	any := false
 	for x := lo; x < hi; x++ {
 		total, weight := 0.0, 0.0
@@ -37,8 +38,13 @@ func kin(curves []*curve, skip, lo, hi, grain int) *shape {
 			weight += a
 		}
 		s.sum[x-lo+1] = s.sum[x-lo] + total/(weight+0.5)
-		s.known[x-lo] = weight / (weight + 0.5)
-		s.upTo[x-lo+1] = s.upTo[x-lo] + s.known[x-lo]
+		s.known[x-lo] = weight / (weight + 0.5) * max(0, rate(x, grain)-calmRate)
+		s.share[x-lo] = weight / (weight + 0.5)
+		r, l := rate(x, grain), lean(x, grain)
+		m0, v0 := jumps(r, l)
+		m1, v1 := jumps(r-s.known[x-lo], l)
+		s.spread[x-lo+1] = s.spread[x-lo] + v0 - v1
+		s.drift[x-lo+1] = s.drift[x-lo] + m0 - m1 + counter(grain)*s.share[x-lo]
 		any = any || weight > 0.1
 	}
 	if !any {
@@ -62,4 +68,5 @@ func (c *curve) guess(curves []*curve) {
 		c.Mean[x-c.Lo], c.SD[x-c.Lo] = total/max(n, 1), 0.5
 	}
 	clear(c.Told)
+	c.cautious = nil
 }

@@ -148,3 +148,7 @@ func holds(all []limits, sizes []int, total int) bool {
 	}
 	return sum == total
 }
+
+func (l limits) equal(m limits) bool {
+	return l.lo == m.lo && l.hi == m.hi && (l.sizes == nil) == (m.sizes == nil) && slices.Equal(l.sizes, m.sizes)
+}

@@ -78,6 +78,9 @@ func longest(times []timing, sizes []int) float64 {
 // relaxed is the least t for which the largest sizes sum to at least total: no
 // vector is faster.
 func relaxed(times []timing, total int) (float64, bool) {
+	if tables := tablesOf(times); tables != nil {
+		return relaxedTables(tables, total)
+	}
 	enough := func(t float64) bool {
 		sum := 0
 		for _, c := range times {
@@ -103,6 +106,81 @@ func relaxed(times []timing, total int) (float64, bool) {
 		} else {
 			lo = mid
 		}
+	}
+	return math.Float64frombits(hi), true
+}
+
+// tablesOf are the times as tables of sizes without gaps; nil if they are not.
+func tablesOf(times []timing) []*table {
+	out := make([]*table, len(times))
+	for i, c := range times {
+		t, ok := c.(*table)
+		if !ok {
+			return nil
+		}
+		out[i] = t
+	}
+	return out
+}
+
+// window is what is left of the search for one worker's largest size.
+type window struct {
+	*table
+	from, to int // counts of grains at the lower and the upper end
+}
+
+// relaxedTables is relaxed, with the search for each worker's size narrowed as
+// the times are.
+func relaxedTables(tables []*table, total int) (float64, bool) {
+	open := make([]window, 0, len(tables))
+	closed := 0 // the sizes of those that need no search any more
+	// Below floor somebody has no size.
+	floor, ceiling := 0.0, 0.0
+	for _, t := range tables {
+		open = append(open, window{t, 0, len(t.times)})
+		if t.lo > 0 {
+			floor = max(floor, t.least[0])
+		}
+		ceiling = max(ceiling, t.least[len(t.least)-1])
+	}
+	mids := make([]int, len(open))
+	enough := func(t float64) bool {
+		sum := closed
+		for i, w := range open {
+			mids[i] = w.count(t, w.from, w.to)
+			sum += w.largest(mids[i])
+		}
+		return sum >= total
+	}
+	if enough(floor) {
+		return floor, true
+	}
+	if !enough(ceiling) {
+		return 0, false
+	}
+	lo, hi := math.Float64bits(floor), math.Float64bits(ceiling)
+	for lo+1 < hi {
+		mid := lo + (hi-lo)/2
+		fits := enough(math.Float64frombits(mid))
+		if fits {
+			hi = mid
+		} else {
+			lo = mid
+		}
+		kept := open[:0]
+		for i, w := range open {
+			if fits {
+				w.to = mids[i]
+			} else {
+				w.from = mids[i]
+			}
+			if w.from == w.to {
+				closed += w.largest(w.to)
+				continue
+			}
+			kept = append(kept, w)
+		}
+		open = kept // not empty: the ends' sums differ
 	}
 	return math.Float64frombits(hi), true
 }

@@ -33,17 +33,27 @@ func span(l limits, grain, workers int) (lo, hi int) {
 // timing is the curve with times off by a number of standard deviations. A
 // worker that takes nothing takes no time.
 func (c *curve) timing(l limits, by float64) timing {
+	if t := c.cautious; t != nil && by == caution && t.limits.equal(l) {
+		return t.timing()
+	}
 	t := &table{limits: l, unit: c.Grain, first: c.Lo, times: make([]float64, len(c.Mean))}
 	for k, m := range c.Mean {
 		t.times[k] = math.Exp(m + by*c.SD[k])
 	}
-	if l.sizes != nil {
-		return bucketed{t}
-	}
-	t.hi = min(l.hi, (c.Lo+len(c.Mean))*c.Grain-1)
+	t.most = min(l.hi, (c.Lo+len(c.Mean))*c.Grain-1)
 	t.least = slices.Clone(t.times)
 	for k := len(t.least) - 2; k >= 0; k-- {
 		t.least[k] = min(t.least[k], t.least[k+1])
+	}
+	if by == caution {
+		c.cautious = t
+	}
+	return t.timing()
+}
+
+func (t *table) timing() timing {
+	if t.sizes != nil {
+		return bucketed{t}
 	}
 	return t
 }
@@ -53,6 +63,7 @@ type table struct {
 	limits
 	unit  int       // samples in a grain
 	first int       // grain of times[0]
+	most  int       // the largest size that the grains have
 	times []float64 // seconds
 	least []float64 // of this grain and all larger ones
 }
@@ -70,25 +81,43 @@ func (t *table) sized(from, to int) run {
 	if from == 0 {
 		r.lo = t.lo // with 0, and what is less than a grain
 	}
-	return run{max(r.lo, t.lo), min(r.hi, t.hi)}
+	return run{max(r.lo, t.lo), min(r.hi, t.most)}
 }
 
-func (t *table) top(most float64) (run, bool) {
-	// least ascends, so the largest size in time is the last with least <= most.
-	at, _ := slices.BinarySearchFunc(t.least, most, func(a, b float64) int {
-		if a <= b {
-			return -1
+func (t *table) top(most float64) (run, bool) { return t.upTo(t.count(most, 0, len(t.least)), most) }
+
+// count is the number of grains up to the largest in time, which is known to
+// be within from..to.
+func (t *table) count(most float64, from, to int) int {
+	for from < to { // least ascends
+		if mid := (from + to) / 2; t.least[mid] <= most {
+			from = mid + 1
+		} else {
+			to = mid
 		}
-		return 1
-	})
-	if at == 0 {
+	}
+	return from
+}
+
+// largest is the largest size of so many grains.
+func (t *table) largest(count int) int {
+	if count == 0 {
+		return 0
+	}
+	return min((t.first+count)*t.unit-1, t.most)
+}
+
+// upTo is the run of a time of at most most that ends with the grain of that
+// count.
+func (t *table) upTo(count int, most float64) (run, bool) {
+	if count == 0 {
 		return run{0, 0}, t.lo == 0
 	}
-	from := at - 1
+	from := count - 1
 	for from > 0 && t.times[from-1] <= most {
 		from--
 	}
-	return t.sized(from, at-1), true
+	return t.sized(from, count-1), true
 }
 
 func (t *table) runs(most float64, dst []run) []run {

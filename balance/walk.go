@@ -24,6 +24,10 @@ type walk struct {
 	m, p   []float64 // mean and variance by all measurements at most as large
 	bm, bp []float64 // and by all at least as large
 	all    []sighting
+	// Variance and mean of all jumps before each size, from size 0, and mean.
+	spread, drift []float64
+	grain         int
+	u, mu, count  []float64
 }
 
 // sighting is a cell with the variance of its mean.
@@ -36,10 +40,6 @@ type sighting struct {
 // Constants of the walk. Slope deviates from the base's by a share of it; jumps
 // come every sixteenth step or so, as hardware has tiles of 8 to 32.
 const (
-	slopeSD    = 0.3
-	jumpRate   = 1.0 / 16
-	jumpSD     = 0.15
-	calmRate   = 1.0 / 64 // of jumps away from a shape that others were measured to have
 	priorNoise = 0.05
 	priorFree  = 6
 	oldSD      = 0.01 // of what a change does to a size besides the factor
@@ -65,10 +65,19 @@ const (
 // and without what is old, the likeliest counts.
 func (w *walk) learn(c *curve, lo, hi, grain int, noise float64, kin *shape) {
 	n := hi - lo + 1
-	c.Lo, c.Grain, c.Shift = lo, grain, 0
+	c.Lo, c.Grain, c.Shift, c.cautious = lo, grain, 0, nil
 	c.Mean, c.SD = sized1(c.Mean, n), sized1(c.SD, n)
 	c.Step, c.Told = sized1(c.Step, n), sized1(c.Told, n)
 	w.lo = lo
+	if w.grain != grain || len(w.spread) < hi+2 {
+		w.grain = grain
+		w.spread, w.drift = sized1(w.spread, hi+2), sized1(w.drift, hi+2)
+		w.spread[0], w.drift[0] = 0, 0
+		for x := range hi + 1 {
+			mean, v := jumps(rate(x, grain), lean(x, grain))
+			w.spread[x+1], w.drift[x+1] = w.spread[x]+v, w.drift[x]+mean+counter(grain)
+		}
+	}
 	best, kappa, shape, forgotten := math.Inf(-1), 0.0, (*shape)(nil), true
 	for _, forget := range []bool{true, false} {
 		if !forget && len(c.Old) == 0 {
@@ -115,7 +124,7 @@ func (w *walk) look(c *curve, noise float64, forget bool) {
 	w.all = w.all[:0]
 	add := func(cells []cell, old bool, more float64) {
 		for _, m := range cells {
-			w.all = append(w.all, sighting{max(m.Size/c.Grain, w.lo), m.Mean, noise*noise/m.N + more, old})
+			w.all = append(w.all, sighting{min(max(m.Size/c.Grain, w.lo), w.lo+len(c.Mean)-1), m.Mean, noise*noise/m.N + more, old})
 		}
 	}
 	add(c.Cells, false, 0)
@@ -144,11 +153,14 @@ func (w *walk) likelihood(kappa float64, kin *shape) (l, shift float64) {
 		if j > 0 {
 			before := w.all[j-1].size
 			// The sum of the steps' variances, as an integral.
-			rate := jumpRate * float64(s.size-before)
+			spread, drift := w.spread[s.size]-w.spread[before], w.drift[s.size]-w.drift[before]
 			if kin != nil {
-				rate -= (jumpRate - calmRate) * (kin.upTo[k] - kin.upTo[from])
+				spread -= kin.spread[k] - kin.spread[from]
+				drift -= kin.drift[k] - kin.drift[from]
 			}
-			p += slopeSD*slopeSD*(1/(float64(before)+kappa)-1/x) + rate*jumpSD*jumpSD
+			m += drift
+			e -= drift
+			p += slopeSD*slopeSD*(1/(float64(before)+kappa)-1/x) + spread
 		}
 		from = k
 		response := -b
@@ -173,7 +185,7 @@ func (w *walk) likelihood(kappa float64, kin *shape) (l, shift float64) {
 
 // before is the likelihood of the old measurements alone.
 func (w *walk) before(kappa float64, kin *shape) float64 {
-	old := walk{lo: w.lo}
+	old := walk{lo: w.lo, spread: w.spread, drift: w.drift}
 	for _, s := range w.all {
 		if s.old {
 			s.old = false
@@ -187,18 +199,25 @@ func (w *walk) before(kappa float64, kin *shape) float64 {
 // affine sets the base log(x + kappa), with the shape of others on top where
 // there is one, and the prior of its steps.
 func (w *walk) affine(kappa float64, n int, kin *shape) {
+	w.u, w.mu, w.count = sized1(w.u, n), sized1(w.mu, n), sized1(w.count, n)
 	w.base, w.slope, w.jump, w.v = sized1(w.base, n), sized1(w.slope, n), sized1(w.jump, n), sized1(w.v, n)
 	for i := range n {
 		x := float64(w.lo+i) + kappa
 		s := slopeSD / x
 		w.base[i] = math.Log(x)
-		w.slope[i], w.jump[i] = s*s+1e-8, jumpRate
+		w.slope[i], w.jump[i] = s*s+1e-8, rate(w.lo+i, w.grain)
 		if kin != nil {
 			w.base[i] += kin.sum[i]
 			// Where others were measured, jumps are in the base.
-			w.jump[i] += kin.known[i] * (calmRate - jumpRate)
+			w.jump[i] -= kin.known[i]
 		}
-		w.v[i] = w.slope[i] + w.jump[i]*jumpSD*jumpSD
+		w.mu[i] = lean(w.lo+i, w.grain)
+		w.count[i] = counter(w.grain)
+		if kin != nil {
+			w.count[i] *= 1 - kin.share[i]
+		}
+		mean, v := jumps(w.jump[i], w.mu[i])
+		w.u[i], w.v[i] = mean+w.count[i], w.slope[i]+v
 	}
 }
 
@@ -220,10 +239,11 @@ func (w *walk) smooth(c *curve) {
 		m, p := w.m[i], w.p[i]
 		if i+1 < n {
 			ahead := w.bp[i+1] + w.v[i]
-			m, p = (m*ahead+w.bm[i+1]*p)/(p+ahead), p*ahead/(p+ahead)
+			m, p = (m*ahead+(w.bm[i+1]-w.u[i])*p)/(p+ahead), p*ahead/(p+ahead)
 			s, e := w.p[i]+w.bp[i+1], w.bm[i+1]-w.m[i]
-			c.Step[i] = w.v[i] / (w.v[i] + s) * e
-			c.Told[i] = min(max(1-w.v[i]*s/(w.v[i]+s)/(w.slope[i]+jumpRate*jumpSD*jumpSD), 0), 1)
+			c.Step[i] = w.u[i] + w.v[i]/(w.v[i]+s)*(e-w.u[i])
+			_, prior := jumps(rate(w.lo+i, w.grain), lean(w.lo+i, w.grain))
+			c.Told[i] = min(max(1-w.v[i]*s/(w.v[i]+s)/(w.slope[i]+prior), 0), 1)
 		}
 		c.Mean[i], c.SD[i] = m+w.base[i], math.Sqrt(p)
 	}
@@ -234,6 +254,7 @@ func (w *walk) forward() {
 	m, p, k := 0.0, float64(diffuse), 0
 	for i := range w.base {
 		if i > 0 {
+			m += w.u[i-1]
 			p += w.v[i-1]
 		}
 		for ; k < len(w.all) && w.all[k].size == w.lo+i; k++ {
@@ -252,6 +273,7 @@ func (w *walk) backward() {
 	for i := len(w.base) - 1; i >= 0; i-- {
 		if i+1 < len(w.base) {
 			w.decide(i, m-w.m[i], p+w.p[i])
+			m -= w.u[i]
 			p += w.v[i]
 		}
 		for ; k >= 0 && w.all[k].size == w.lo+i; k-- {
@@ -272,7 +294,14 @@ func (w *walk) take(k, i int, m, p float64) (float64, float64) {
 func (w *walk) decide(i int, e, s float64) {
 	calm, wild := w.slope[i], w.slope[i]+jumpSD*jumpSD
 	a, b := calm+s, wild+s
-	odds := w.jump[i] / (1 - w.jump[i]) * math.Sqrt(a/b) * math.Exp(min(0.5*e*e*(1/a-1/b), 500))
-	p := odds / (1 + odds)
-	w.v[i] = calm + p*(wild-calm)
+	e -= w.count[i]
+	f := e - w.mu[i]
+	odds := w.jump[i] / (1 - w.jump[i]) * math.Sqrt(a/b) * math.Exp(min(0.5*(e*e/a-f*f/b), 500))
+	mean, v := jumps(odds/(1+odds), w.mu[i])
+	w.u[i], w.v[i] = mean+w.count[i], calm+v
+}
+
+// jumps are mean and variance of a step's jump.
+func jumps(p, mean float64) (float64, float64) {
+	return p * mean, p*jumpSD*jumpSD + p*(1-p)*mean*mean
 }
