@@ -6,10 +6,9 @@ import datetime
 import multiprocessing
 import os
 import tempfile
-import time
-import traceback
 from typing import Any, Callable
 
+import processes
 import torch
 import torch.distributed as dist
 
@@ -22,69 +21,23 @@ def run(
     timeout: float = 180.0,
     group: bool = True,
 ) -> list[Any]:
-    """Calls ``function(rank, *args)`` in each of ``ranks`` processes.
+    """Calls ``function(rank, *args)`` in each of ``ranks`` processes; see :func:`processes.run`.
 
-    Returns what they return; one that raised fails the call with its
-    traceback. Processes are forked: the library is loaded once. None outlives
-    the call.
+    Processes are forked: the library is loaded once.
     """
-    context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
-        ends, processes = [], []
-        for rank in range(ranks):
-            here, there = context.Pipe(duplex=False)
-            process = context.Process(
-                target=_rank, args=(rank, ranks, folder, function, args, env or {}, there, group), daemon=False
-            )
-            process.start()
-            there.close()
-            ends.append(here)
-            processes.append(process)
-        results: list[Any] = [None] * ranks
-        failed: list[str] = []
-        until = time.monotonic() + timeout
-        try:
-            for rank, end in enumerate(ends):
-                if not end.poll(max(0.0, until - time.monotonic())):
-                    failed.append(f"rank {rank}: nothing within {timeout} s")
-                    continue
-                try:
-                    good, value = end.recv()
-                except EOFError:
-                    failed.append(f"rank {rank}: died")
-                    continue
-                if good:
-                    results[rank] = value
-                else:
-                    failed.append(f"rank {rank}:\n{value}")
-            for process in processes:
-                process.join(5 if not failed else 0.1)
-        finally:
-            for process in processes:
-                if process.is_alive():
-                    process.kill()
-                process.join()
-        if failed:
-            raise AssertionError("\n".join(failed))
-        return results
+        where = folder if group else None
+        return processes.run(multiprocessing.get_context("fork"), ranks, _enter, where, function, args, env or {}, timeout)
 
 
-def _rank(
-    rank: int, ranks: int, folder: str, function: Callable[..., Any], args: Any, env: Any, pipe: Any, group: bool
-) -> None:
+def _enter(rank: int, ranks: int, folder: str | None) -> None:
     os.environ.update({"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)})
-    os.environ.update(env)
     torch.set_num_threads(1)
-    try:
-        if group:
-            dist.init_process_group(
-                "gloo",
-                init_method=f"file://{folder}/store",
-                rank=rank,
-                world_size=ranks,
-                timeout=datetime.timedelta(seconds=90),
-            )
-        pipe.send((True, function(rank, *args)))
-    except BaseException:
-        pipe.send((False, traceback.format_exc()))
-    pipe.close()
+    if folder is not None:
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{folder}/store",
+            rank=rank,
+            world_size=ranks,
+            timeout=datetime.timedelta(seconds=90),
+        )

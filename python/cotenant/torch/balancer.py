@@ -14,33 +14,17 @@ from torch.utils.data.distributed import DistributedSampler
 
 from cotenant import joining
 from cotenant.clock import WallClock
+from cotenant.either import Either
 from cotenant.pace import Pace
-from cotenant.sampling import Course
+from cotenant.sampling import Course, Draw
 from cotenant.session import worker_name
 from cotenant.torch.clock import CudaClock
 from cotenant.torch.collective import GroupLink, dist
 from cotenant.torch.loader import BalancedLoader, BalancedSampler, Order, in_order, shuffled
+from cotenant.torch.pieces import Cut, Pieces, cut
 from cotenant.torch.weights import Weights, scaled
 
 _norms = nn.modules.batchnorm._BatchNorm
-
-
-class _Either:
-    """A method of an object that, called on the class, makes the object first."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, instance: Any, owner: type) -> Callable[..., Any]:
-        if instance is not None:
-            return cast("Callable[..., Any]", self._method.__get__(instance, owner))
-
-        def make(model: nn.Module, loader: DataLoader[Any], **options: Any) -> Any:
-            return self._method(owner(**options), model, loader)
-
-        make.__doc__ = self.__doc__
-        return make
 
 
 class Balancer:
@@ -60,6 +44,8 @@ class Balancer:
     dataset : what `prepare` makes a loader of, where it is given none
     global_batch : samples of all ranks in a batch; default: the loader's batch
         size times the number of ranks
+    tokens : how many tokens each sample has, by its index: batch sizes,
+        ``global_batch``, limits and weights are then tokens, not samples
     minimum, maximum : least and greatest batch size of this rank; the default
         minimum is 1, or 2 where the model has batch normalisation; maximum 0 is
         no limit
@@ -89,6 +75,7 @@ class Balancer:
         dataset: Any = None,
         *,
         global_batch: int | None = None,
+        tokens: Sequence[int] | None = None,
         minimum: int | None = None,
         maximum: int = 0,
         buckets: Sequence[int] = (),
@@ -106,7 +93,10 @@ class Balancer:
         if accumulate < 1:
             raise ValueError(f"accumulate {accumulate}: want at least 1")
         self._dataset = dataset
+        if tokens is not None and global_batch is None:
+            raise ValueError("with tokens=, say how many tokens all ranks take in a batch: global_batch=")
         self._asked_global_batch = global_batch
+        self._tokens = tokens
         self._limits = (minimum, maximum, tuple(sorted(buckets)))
         self._accumulate = accumulate
         self._sum_losses = sum_losses
@@ -120,6 +110,9 @@ class Balancer:
         self._wrap = wrap
         self._timeout = timeout
         self._loader: BalancedLoader | None = None
+        self._pieces = Pieces(self)
+        #: The batch of all ranks whose part was handed out last.
+        self.draw: Draw | None = None
 
     # Preparing.
 
@@ -153,10 +146,11 @@ class Balancer:
             if not isinstance(model, DistributedDataParallel):
                 model = DistributedDataParallel(model)
             self._attach(model)
+        self._pieces.model = model
         assert self._loader is not None
         return model, self._loader
 
-    prepare = _Either(_prepare)
+    prepare = Either(_prepare)
 
     def _join(self, cuda: bool) -> None:
         if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
@@ -187,11 +181,14 @@ class Balancer:
             "shuffle": _shuffles(loader) if self._order is None else "given",
             "global_batch": self._asked_global_batch,
             "drop_last": loader.drop_last,
+            "tokens": None if self._tokens is None else int(sum(self._tokens)),
         }
+        if self._tokens is not None and length is None:
+            raise ValueError("prepare: a stream's load can't be counted in tokens, which would have to be known before")
         everybody = [mine] * self.workers
         if self.workers > 1:
             dist.all_gather_object(everybody, mine, group=self._group)
-        joining.same(everybody, ("length", "accumulate", "shuffle", "global_batch", "drop_last"))
+        joining.same(everybody, ("length", "accumulate", "shuffle", "global_batch", "drop_last", "tokens"))
         if mine["shuffle"] is None:
             raise ValueError(
                 f"prepare: the loader's sampler {type(loader.sampler).__name__} (batch sampler "
@@ -215,7 +212,15 @@ class Balancer:
         if self._order is not None:
             length = len(self._order(0))  # may be of another length than the data set
         course = Course(length, self.global_batch, self.pace.shares, least, loader.drop_last, self._accumulate)
-        self._sampler = BalancedSampler(course, self._order_of(length, mine["shuffle"]), self.rank, least)
+        counted = self._tokens
+        self._sampler = BalancedSampler(
+            course,
+            self._order_of(length, mine["shuffle"]),
+            self.rank,
+            least,
+            None if counted is None else lambda index: int(counted[index]),
+        )
+        self._sampler.measure(self._sampler.order(0))
         self.weights = Weights(self.workers, self._sum_losses)
         self._loader = BalancedLoader(self, loader, self._sampler)
 
@@ -278,11 +283,20 @@ class Balancer:
     @property
     def batch_size(self) -> int:
         """Samples of the batch handed out last that count: 0 where it is a stand-in."""
-        return self.weights.size
+        return self.draw.sizes[self.rank] if self.draw is not None else 0
+
+    def tokens(self, begin: int, end: int) -> list[int]:
+        """Tokens of the samples at positions of the epoch's order; 1 each where load is samples."""
+        return self._sampler.course.tokens(begin, end)
+
+    @property
+    def sums_losses(self) -> bool:
+        """Whether losses are sums over samples."""
+        return self._sum_losses
 
     @property
     def weight(self) -> float:
-        """The weight of that batch's gradient: batch_size / samples of all ranks."""
+        """The weight of that batch's gradient: batch_size / samples of all ranks, or tokens of tokens."""
         return self.weights.share
 
     def scale(self, loss: torch.Tensor) -> torch.Tensor:
@@ -293,6 +307,33 @@ class Balancer:
         """
         result: torch.Tensor = scaled(loss, self.workers * self.weight)
         return result
+
+    def backward(self, loss_of: Callable[[Any], torch.Tensor], batch: Any, cut: Cut = cut) -> torch.Tensor:
+        """``loss_of(batch).backward()``, in smaller pieces where that does not fit into memory.
+
+        The pieces' gradients add up to the batch's, so no sample is lost; the
+        coordinator is told, and gives this rank smaller batches from then on.
+        See :mod:`cotenant.torch.pieces`.
+
+        Parameters
+        ----------
+        loss_of : runs the model on a batch, or on a piece of one, and gives the
+            loss: the mean over it (or the sum, with ``sum_losses``)
+        batch : as the loader gave it
+        cut : cuts a batch into pieces; the default goes into tuples, lists and
+            dictionaries, and cuts what is as long as the batch has samples
+
+        Returns
+        -------
+        The loss of the whole batch, without gradient.
+
+        Raises
+        ------
+        RuntimeError
+            A single sample does not fit, or memory ran out amid the sum of
+            gradients. The job has to start again from its checkpoint.
+        """
+        return self._pieces.backward(loss_of, batch, cut)
 
     def ready(self) -> None:
         """This rank has its gradients; what follows is communication (see `scale`)."""
