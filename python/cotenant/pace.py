@@ -93,6 +93,8 @@ class Pace:
         #: blocked, for the balancing; and in how many iterations.
         self.cpu = self.blocked = 0.0
         self.iterations = 0
+        #: This rank's batch of the iteration did not fit into memory.
+        self.out_of_memory = False
         self._link = link
         self._job = job
         self._options = options
@@ -103,7 +105,7 @@ class Pace:
         self._machine = Machine()
         self._agreement: Agreement | None = None
         self._restored: tuple[Shares, list[str]] | None = None
-        self._measured: list[tuple[Stopwatch, int, int]] = []
+        self._measured: list[tuple[Stopwatch, int, int, bool]] = []
         self._pending: tuple[int, Exchange] | None = None
 
     @property
@@ -194,21 +196,21 @@ class Pace:
         if self._exchanges and watch is not None:
             watch.stop()
             # A smaller batch at the end of an epoch tells nothing that can be compared.
-            whole = draw is not None and draw.total == self.global_batch
-            size = draw.sizes[self.rank] if draw is not None and whole else 0
-            self._measured.append((watch, iteration, size))
+            size = draw.load(self.rank) if draw is not None and draw.whole else 0
+            self._measured.append((watch, iteration, size, self.out_of_memory))
             self._exchange(iteration)
         self.cpu += time.thread_time() - cpu
+        self.out_of_memory = False
         self.iterations += 1
 
     def _exchange(self, iteration: int) -> None:
         report = None
         if len(self._measured) > self._clock.lag:
-            watch, measured, size = self._measured.pop(0)
+            watch, measured, size, out = self._measured.pop(0)
             if size > 0:  # a batch of 0 was a stand-in, whose time tells nothing
                 compute, communicate = watch.read()
                 cores, memory = self._machine.use()
-                report = Report(measured, size, compute / self._accumulate, communicate, cores, memory)
+                report = Report(measured, size, compute / self._accumulate, communicate, cores, memory, out)
         proposal = None
         if self.session is not None and self._agreement is not None:
             newest = self.session.proposal()

@@ -8,8 +8,11 @@ the shares, and where an epoch stands is one number.
 
 from __future__ import annotations
 
+import array
+import bisect
 import dataclasses
-from typing import Callable, Sequence
+import itertools
+from typing import Callable, Iterable, Sequence
 
 
 def equal(total: int, workers: int) -> tuple[int, ...]:
@@ -44,12 +47,18 @@ def portion(total: int, shares: Sequence[int], minimum: int = 1) -> tuple[int, .
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-    """One batch of all ranks: positions ``[begin, end)`` of the epoch's order."""
+    """One batch of all ranks: positions ``[begin, end)`` of the epoch's order.
+
+    ``loads`` are each rank's tokens, where load is counted in tokens; else the
+    samples are the load. ``whole``: no smaller than other batches are.
+    """
 
     iteration: int
     begin: int
     end: int
     sizes: tuple[int, ...]
+    loads: tuple[int, ...] = ()
+    whole: bool = True
 
     def part(self, rank: int) -> tuple[int, int]:
         """The positions ``[from, to)`` that a rank takes."""
@@ -61,6 +70,15 @@ class Draw:
         """Samples of all ranks together."""
         return self.end - self.begin
 
+    def load(self, rank: int) -> int:
+        """What a rank's batch weighs: its tokens, or its samples."""
+        return (self.loads or self.sizes)[rank]
+
+    @property
+    def total_load(self) -> int:
+        """What all ranks' batches weigh together."""
+        return sum(self.loads) if self.loads else self.total
+
 
 class Course:
     """Walks through epochs, batch by batch.
@@ -68,7 +86,7 @@ class Course:
     Parameters
     ----------
     length : samples in an epoch; None for a stream, whose end shows itself
-    global_batch : samples of all ranks in a batch
+    global_batch : samples of all ranks in a batch; or tokens, see `measure`
     shares : the shares that hold for an iteration, by its number
     minimum : see :func:`portion`
     drop_last : leave out the last batch of an epoch where it is smaller
@@ -91,11 +109,34 @@ class Course:
         self.minimum = minimum
         self.drop_last = drop_last
         self.accumulate = accumulate
+        # Tokens of the epoch's samples before each position, where load is tokens.
+        self._before: array.array[int] | None = None
+
+    def measure(self, tokens: Iterable[int]) -> None:
+        """Counts load in tokens from now on: those of each sample, in the epoch's order.
+
+        A batch is then as many of the next samples as have at most
+        ``global_batch`` tokens, at least one: the same ones whatever the shares
+        are, which only say where it is cut, between two samples.
+        """
+        self._before = array.array("q", itertools.accumulate(tokens, initial=0))
+        self.length = len(self._before) - 1
+
+    def tokens(self, begin: int, end: int) -> list[int]:
+        """Tokens of each sample at these positions; 1 each where load is samples."""
+        if self._before is None:
+            return [1] * (end - begin)
+        return [self._before[i + 1] - self._before[i] for i in range(begin, end)]
 
     def batches(self, offset: int) -> int:
         """How many batches an epoch still has from a position on; needs a length."""
         if self.length is None:
             raise TypeError("a stream has no length")
+        if self._before is not None:
+            found = 0
+            while offset < self.length and ((end := self._end(offset)) < self.length or not self.drop_last):
+                offset, found = end, found + 1
+            return found
         left = max(0, self.length - offset)
         return left // self.global_batch if self.drop_last else -(-left // self.global_batch)
 
@@ -108,11 +149,43 @@ class Course:
         if available is None:
             if self.length is None:
                 raise TypeError("a stream has to say how many samples it gave")
+            if self._before is not None:
+                return self._draw_tokens(iteration, offset, self.length)
             available = max(0, self.length - offset)
         total = min(self.global_batch, available)
         if total == 0 or (self.drop_last and total < self.global_batch):
             return None
-        return Draw(iteration, offset, offset + total, portion(total, self.shares(iteration), self.minimum))
+        sizes = portion(total, self.shares(iteration), self.minimum)
+        return Draw(iteration, offset, offset + total, sizes, whole=total == self.global_batch)
+
+    def _end(self, offset: int) -> int:
+        assert self._before is not None
+        end = bisect.bisect_right(self._before, self._before[offset] + self.global_batch, offset) - 1
+        return max(end, offset + 1)
+
+    def _draw_tokens(self, iteration: int, offset: int, length: int) -> Draw | None:
+        before = self._before
+        assert before is not None
+        if offset >= length or (self.drop_last and self._end(offset) == length):
+            return None
+        end = self._end(offset)
+        tokens, shares = before[end] - before[offset], self.shares(iteration)
+        cuts, share = [offset], 0
+        for each in shares:
+            share += each
+            aim = before[offset] + tokens * share / self.global_batch
+            cut = bisect.bisect_left(before, aim, cuts[-1], end)
+            # The nearer of the two ends of the sample that the cut falls into.
+            if cut > cuts[-1] and aim - before[cut - 1] < before[cut] - aim:
+                cut -= 1
+            cuts.append(cut)
+        cuts[-1] = end
+        if shares[-1] == 0:  # the last sample of the batch goes to who takes part
+            last = max(i for i, each in enumerate(shares) if each > 0)
+            cuts[last + 1 :] = [end] * (len(cuts) - last - 1)
+        sizes = tuple(b - a for a, b in zip(cuts, cuts[1:]))
+        loads = tuple(before[b] - before[a] for a, b in zip(cuts, cuts[1:]))
+        return Draw(iteration, offset, end, sizes, loads, whole=end < length)
 
 
 class Place:

@@ -146,7 +146,7 @@ class Balancer:
             if not isinstance(model, DistributedDataParallel):
                 model = DistributedDataParallel(model)
             self._attach(model)
-        self._pieces.model = model
+        self._pieces.watch(model)
         assert self._loader is not None
         return model, self._loader
 
@@ -288,6 +288,11 @@ class Balancer:
     def tokens(self, begin: int, end: int) -> list[int]:
         """Tokens of the samples at positions of the epoch's order; 1 each where load is samples."""
         return self._sampler.course.tokens(begin, end)
+
+    @property
+    def stand_in(self) -> int:
+        """The fewest samples that the model takes: 2 where it has batch normalisation."""
+        return self._sampler.stand_in
 
     @property
     def sums_losses(self) -> bool:

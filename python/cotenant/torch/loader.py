@@ -46,13 +46,21 @@ class BalancedSampler(Sampler[Any], Place):
     the batches that are drawn and not yet handed out.
     """
 
-    def __init__(self, course: Course, order: Order, rank: int, stand_in: int) -> None:
+    def __init__(
+        self, course: Course, order: Order, rank: int, stand_in: int, tokens: Callable[[int], int] | None = None
+    ) -> None:
         Place.__init__(self)
+        self.tokens = tokens
         self.course = course
         self.order = order
         self.rank = rank
         self.stand_in = stand_in
         self.drawn: collections.deque[Draw] = collections.deque()
+
+    def measure(self, order: Sequence[int]) -> None:
+        """Counts an epoch's load in tokens, where it is to be."""
+        if self.tokens is not None:
+            self.course.measure(map(self.tokens, indices(order, 0, len(order))))
 
     def __len__(self) -> int:
         return self.course.batches(self.offset)
@@ -61,6 +69,7 @@ class BalancedSampler(Sampler[Any], Place):
         self.drawn.clear()
         order = self.order(self.epoch)
         self.course.length = len(order)
+        self.measure(order)
         offset, iteration = self.offset, self.iteration
         for batch in itertools.count():
             draw = self.course.draw(iteration + batch // self.course.accumulate, offset)
@@ -143,7 +152,8 @@ class BalancedLoader(DataLoader[Any]):
             if batch is _end:
                 break
             draw = sampler.drawn.popleft()
-            balancer.weights.set(draw.sizes[sampler.rank], draw.total, first=within == 0)
+            balancer.draw = draw
+            balancer.weights.set(draw.load(sampler.rank), draw.total_load, first=within == 0)
             within += 1
             if within == accumulate:
                 # With its last batch handed out, an iteration is seen.
