@@ -50,7 +50,8 @@ type curve struct {
 	// Late: the worker has changed since the curve was learned.
 	Late bool `json:"late,omitempty"`
 
-	cautious *table // what timing made last with caution
+	cautious *table // what timing made last with caution, and where its search ended
+	hint     int
 }
 
 const (
@@ -149,10 +150,12 @@ func (c *curve) restart(noise float64) {
 	for _, m := range since {
 		shift += (m.Mean - c.Mean[c.index(m.Size)]) / float64(len(since))
 	}
+	c.Mean = slices.Clone(c.Mean)
 	for k := range c.Mean {
 		c.Mean[k] += shift
 	}
-	c.Late, c.cautious = true, nil
+	c.Late = true
+	c.stale()
 }
 
 // index is where Mean has a size, or the next that it has.
@@ -201,4 +204,12 @@ func merged(old []cell, shift float64, cells []cell) []cell {
 		a.N = min(a.N+m.N, maxN)
 	}
 	return out
+}
+
+// stale drops what was made of the curve.
+func (c *curve) stale() {
+	if c.cautious != nil {
+		c.hint = c.cautious.hint
+	}
+	c.cautious = nil
 }

@@ -131,10 +131,9 @@ func (g *byGPU) study(b *Balancer) {
 	g.Studied++
 	g.learn(p, func(i int) bool { return p.curves[i].Late || (i+g.Studied)%rotation == 0 || !p.fits(i) })
 	g.Bold = nil
-	if g.Since >= learning || g.Studied%rarely != 0 {
-		return
-	}
-	if safe, expected, err := p.safe(); err == nil {
+	// This leaves the tables behind that the next decision goes by.
+	safe, expected, err := p.safe()
+	if err == nil && g.Since < learning && g.Studied%rarely == 0 {
 		g.Bold = g.try(p, safe, expected)
 	}
 }

@@ -68,5 +68,5 @@ func (c *curve) guess(curves []*curve) {
 		c.Mean[x-c.Lo], c.SD[x-c.Lo] = total/max(n, 1), 0.5
 	}
 	clear(c.Told)
-	c.cautious = nil
+	c.stale()
 }

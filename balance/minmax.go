@@ -147,28 +147,16 @@ func relaxedTables(tables []*table, total int) (float64, bool) {
 	enough := func(t float64) bool {
 		sum := closed
 		for i, w := range open {
-			mids[i] = w.count(t, w.from, w.to)
+			mids[i] = w.count(t, w.from, w.to, w.hint)
 			sum += w.largest(mids[i])
 		}
 		return sum >= total
 	}
-	if enough(floor) {
-		return floor, true
-	}
-	if !enough(ceiling) {
-		return 0, false
-	}
-	lo, hi := math.Float64bits(floor), math.Float64bits(ceiling)
-	for lo+1 < hi {
-		mid := lo + (hi-lo)/2
-		fits := enough(math.Float64frombits(mid))
-		if fits {
-			hi = mid
-		} else {
-			lo = mid
-		}
+	// narrow takes over what enough has found.
+	narrow := func(fits bool) {
 		kept := open[:0]
 		for i, w := range open {
+			w.hint = mids[i]
 			if fits {
 				w.to = mids[i]
 			} else {
@@ -180,9 +168,52 @@ func relaxedTables(tables []*table, total int) (float64, bool) {
 			}
 			kept = append(kept, w)
 		}
-		open = kept // not empty: the ends' sums differ
+		open = kept // not empty once both ends are known: their sums differ
 	}
-	return math.Float64frombits(hi), true
+	if enough(floor) {
+		return floor, true
+	}
+	if !enough(ceiling) {
+		return 0, false
+	}
+	// Out from what was found last, then halving.
+	guess, up := floor, 0.0
+	for _, t := range tables {
+		if t.hint > 0 && t.hint <= len(t.least) {
+			guess = max(guess, t.least[t.hint-1])
+		}
+	}
+	lo, hi := floor, ceiling
+	for factor := 1.01; guess > lo && guess < hi; factor *= factor {
+		fits := enough(guess)
+		narrow(fits)
+		switch {
+		case fits:
+			hi = guess
+			guess /= factor
+		default:
+			lo = guess
+			guess *= factor
+		}
+		if up != 0 && (up > 0) == fits {
+			break
+		}
+		if up = 1; fits {
+			up = -1
+		}
+	}
+	from, to := math.Float64bits(lo), math.Float64bits(hi)
+	for from+1 < to {
+		mid := from + (to-from)/2
+		fits := enough(math.Float64frombits(mid))
+		narrow(fits)
+		if fits {
+			to = mid
+		} else {
+			from = mid
+		}
+	}
+	return math.Float64frombits(to), true
 }
 
 // descend starts from the largest sizes of a time of at most t and takes

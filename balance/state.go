@@ -29,23 +29,44 @@ type state struct {
 
 // State is all that the Balancer knows, as JSON. The same Balancer gives the
 // same bytes.
-func (b *Balancer) State() ([]byte, error) {
+func (b *Balancer) State() ([]byte, error) { return b.Snapshot()() }
+
+// Snapshot copies what changes, and gives the function that makes State of it:
+// the text of a thousand workers' curves takes long, and the Balancer may be
+// used meanwhile.
+func (b *Balancer) Snapshot() func() ([]byte, error) {
 	s := state{
-		Version: stateVersion, Options: b.options, Workers: b.workers, Generation: b.generation, Sizes: b.sizes, Decided: b.decided,
-		Fresh: b.fresh, Untrained: b.untrained, Known: b.known, Forecaster: b.forecaster,
+		Version: stateVersion, Options: b.options, Workers: b.workers, Generation: b.generation, Sizes: b.sizes, Decided: slices.Clone(b.decided),
+		Fresh: b.fresh, Untrained: b.untrained, Known: make(map[string]*memory, len(b.known)), Forecaster: &forecaster{Seed: b.forecaster.Seed},
 	}
-	s.Learning, _ = b.allocator.(*byGPU)
+	for name, m := range b.known {
+		s.Known[name] = m.clone()
+	}
+	if g, ok := b.allocator.(*byGPU); ok {
+		s.Learning = &byGPU{Since: g.Since, Spent: g.Spent, Studied: g.Studied, Bold: g.Bold}
+	}
 	if n := b.forecaster.NARX; n != nil {
-		n.Weights, n.Moments = weightsOf(n.net.params()), n.net.adam.State()
+		s.Forecaster.NARX = &narx{Steps: n.Steps, Weights: weightsOf(n.net.params()), Moments: momentsOf(n.net.adam)}
 	}
 	if e := b.forecaster.RNN; e != nil {
-		e.Weights, e.Moments = weightsOf(e.params()), e.adam.State()
+		s.Forecaster.RNN = &elman{Steps: e.Steps, Weights: weightsOf(e.params()), Moments: momentsOf(e.adam)}
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+	return func() ([]byte, error) {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, fmt.Errorf("state: %w", err)
+		}
+		return text, nil
 	}
-	return text, nil
+}
+
+// clone is a copy that learning leaves alone: a curve's Mean and its like are
+// replaced, never changed.
+func (m *memory) clone() *memory {
+	c := *m
+	c.Rows = slices.Clone(m.Rows)
+	c.Curve.Cells, c.Curve.Old, c.Curve.Recent = slices.Clone(m.Curve.Cells), slices.Clone(m.Curve.Old), slices.Clone(m.Curve.Recent)
+	return &c
 }
 
 // Restore makes the Balancer of a State: it decides what the other would have
@@ -104,6 +125,9 @@ func Restore(text []byte) (*Balancer, error) {
 		if s.Learning == nil || s.Learning.Since < 0 || math.IsNaN(s.Learning.Spent) {
 			return nil, bad("learning", s.Learning)
 		}
+		if s.Learning.Bold != nil && !holds(b.limits, s.Learning.Bold, b.options.GlobalBatch) {
+			return nil, bad("bold", len(s.Learning.Bold))
+		}
 		*g = *s.Learning
 	}
 	if s.Forecaster == nil {
@@ -140,9 +164,18 @@ func (f *forecaster) restore(s *forecaster) error {
 func weightsOf(params []*num.Param) [][]float32 {
 	out := make([][]float32, len(params))
 	for i, p := range params {
-		out[i] = p.Value.Data
+		out[i] = slices.Clone(p.Value.Data)
 	}
 	return out
+}
+
+func momentsOf(a *num.Adam) num.AdamState {
+	s := a.State()
+	s.First, s.Second = slices.Clone(s.First), slices.Clone(s.Second)
+	for k := range s.First {
+		s.First[k], s.Second[k] = slices.Clone(s.First[k]), slices.Clone(s.Second[k])
+	}
+	return s
 }
 
 func restoreNet(params []*num.Param, adam *num.Adam, weights [][]float32, moments num.AdamState) error {

@@ -46,6 +46,7 @@ func (c *curve) timing(l limits, by float64) timing {
 		t.least[k] = min(t.least[k], t.least[k+1])
 	}
 	if by == caution {
+		t.hint = c.hint
 		c.cautious = t
 	}
 	return t.timing()
@@ -63,6 +64,7 @@ type table struct {
 	limits
 	unit  int       // samples in a grain
 	first int       // grain of times[0]
+	hint  int       // count found last
 	most  int       // the largest size that the grains have
 	times []float64 // seconds
 	least []float64 // of this grain and all larger ones
@@ -84,12 +86,32 @@ func (t *table) sized(from, to int) run {
 	return run{max(r.lo, t.lo), min(r.hi, t.most)}
 }
 
-func (t *table) top(most float64) (run, bool) { return t.upTo(t.count(most, 0, len(t.least)), most) }
+func (t *table) top(most float64) (run, bool) {
+	t.hint = t.count(most, 0, len(t.least), t.hint)
+	return t.upTo(t.hint, most)
+}
 
 // count is the number of grains up to the largest in time, which is known to
-// be within from..to.
-func (t *table) count(most float64, from, to int) int {
-	for from < to { // least ascends
+// be within from..to and believed to be close to the hint.
+func (t *table) count(most float64, from, to, hint int) int {
+	// least ascends.
+	for by := 1; from < to; by *= 2 {
+		at := min(max(hint, from), to-1)
+		if t.least[at] <= most {
+			from = at + 1
+			hint = at + by
+			if hint >= to {
+				break
+			}
+		} else {
+			to = at
+			hint = at - by
+			if hint < from {
+				break
+			}
+		}
+	}
+	for from < to {
 		if mid := (from + to) / 2; t.least[mid] <= most {
 			from = mid + 1
 		} else {

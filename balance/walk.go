@@ -65,9 +65,10 @@ const (
 // and without what is old, the likeliest counts.
 func (w *walk) learn(c *curve, lo, hi, grain int, noise float64, kin *shape) {
 	n := hi - lo + 1
-	c.Lo, c.Grain, c.Shift, c.cautious = lo, grain, 0, nil
-	c.Mean, c.SD = sized1(c.Mean, n), sized1(c.SD, n)
-	c.Step, c.Told = sized1(c.Step, n), sized1(c.Told, n)
+	c.stale()
+	c.Lo, c.Grain, c.Shift = lo, grain, 0
+	// Anew, as a snapshot may hold the old ones.
+	c.Mean, c.SD, c.Step, c.Told = make(floats, n), make(floats, n), make(floats, n), make(floats, n)
 	w.lo = lo
 	if w.grain != grain || len(w.spread) < hi+2 {
 		w.grain = grain

@@ -163,11 +163,13 @@ func (j *job) sharesFile() ([]byte, error) {
 // learnedFile is the balancer's state.
 func (j *job) learnedFile() ([]byte, error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	if j.gone || j.balancer == nil {
+		j.mu.Unlock()
 		return nil, nil
 	}
-	return j.balancer.State()
+	state := j.balancer.Snapshot()
+	j.mu.Unlock()
+	return state()
 }
 
 // load reads the jobs of the folder. What can't be read is told and left: its
