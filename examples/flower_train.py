@@ -100,7 +100,8 @@ def serve(grid: Any, context: Context) -> None:
         samples=int(config["round-samples"]),
         balance=bool(config["balance"]),
     )
-    result = strategy.start(grid, ArrayRecord(initial(int(config["width"]))), num_rounds=int(config["rounds"]))
+    weights = ArrayRecord(initial(int(config["width"])))
+    result = strategy.start(grid, weights, num_rounds=int(config["rounds"]), timeout=float(config["timeout"]))
     rounds = [
         {"round": r.number, "samples": r.samples, "trips": r.trips, "missed": r.missed, "seconds": r.seconds}
         for r in strategy.rounds
@@ -112,6 +113,7 @@ def serve(grid: Any, context: Context) -> None:
 
 APP = """[project]
 name = "flower-train"
+description = "A small net on clients that need not be equally fast"
 version = "1.0.0"
 license = "Apache-2.0"
 dependencies = []
@@ -128,6 +130,7 @@ clients = 2
 rounds = 3
 samples = 4096
 round-samples = 2048
+timeout = 600.0
 passes = 1
 width = 64
 balance = true
@@ -156,6 +159,7 @@ class Federation:
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
             "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
@@ -191,11 +195,12 @@ class Federation:
         command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port())]
         return self.start(f"node-{part}", [*command, "--node-config", config], first)
 
-    def run(self, timeout: float, **config: Any) -> list[dict[str, Any]]:
-        """Runs the app; returns its rounds."""
+    def run(self, timeout: float, meanwhile: Callable[[], None] = lambda: None, **config: Any) -> list[dict[str, Any]]:
+        """Runs the app; returns its rounds. ``meanwhile`` is called when it has begun."""
         out = self.folder / f"rounds-{len(self.processes)}.json"
         words = [f"{k.replace('_', '-')}={json.dumps(v)}" for k, v in {**config, "out": str(out)}.items()]
         run = self.start("run", ["flwr", "run", str(self.folder / "app"), "here", "--stream", "--run-config", " ".join(words)])
+        meanwhile()
         try:
             run.wait(timeout)
         except subprocess.TimeoutExpired:
