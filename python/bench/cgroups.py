@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import time
@@ -25,6 +26,31 @@ def own() -> tuple[pathlib.Path, int]:
     raise OSError("no cgroup hierarchy with a CPU controller is mounted")
 
 
+def hand_on(parent: pathlib.Path, controller: str) -> None:
+    """Lets groups below a group of version 2 have a controller.
+
+    A group that hands one on may have no processes itself, so they move into a
+    group below it.
+    """
+    if controller in (parent / "cgroup.subtree_control").read_text().split():
+        return
+    if controller not in (parent / "cgroup.controllers").read_text().split():
+        raise OSError(f"{parent} has no {controller} controller to hand on; run under systemd-run --scope -p Delegate=yes")
+    try:
+        (parent / "cgroup.subtree_control").write_text(f"+{controller}")
+    except OSError as e:
+        if e.errno != errno.EBUSY:
+            raise
+        rest = parent / "cotenant-bench-rest"
+        rest.mkdir(exist_ok=True)
+        for pid in (parent / "cgroup.procs").read_text().split():
+            try:
+                (rest / "cgroup.procs").write_text(pid)
+            except ProcessLookupError:
+                pass  # it has ended
+        (parent / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
 class Group:
     """A cgroup with a quota in cores, in periods of 100 ms as Kubernetes has them."""
 
@@ -33,8 +59,7 @@ class Group:
     def __init__(self, name: str) -> None:
         parent, self.version = own()
         if self.version == 2:
-            # Needs a parent without processes, or root's: systemd-run --scope -p Delegate=yes
-            (parent / "cgroup.subtree_control").write_text("+cpu")
+            hand_on(parent, "cpu")
         self.folder = parent / name
         self.folder.mkdir()
         # The quota is to decide, not what else happens to run: eight times the
