@@ -62,7 +62,7 @@ class Balancer:
     balance : False keeps equal batches, all else alike (to compare with); also
         by COTENANT_BALANCE=0
     wrap : False leaves the model as it is, for scripts that average gradients
-        themselves; see `scale`
+        themselves (see `scale`) or are wrapped later (see `attach`)
     timeout : of the collectives; where the process group is made here, of it too
 
     The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
@@ -145,8 +145,9 @@ class Balancer:
         if self.workers > 1 and self._wrap:
             if not isinstance(model, DistributedDataParallel):
                 model = DistributedDataParallel(model)
-            self._attach(model)
-        self._pieces.watch(model)
+            self.attach(model)
+        else:
+            self._pieces.watch(model)
         assert self._loader is not None
         return model, self._loader
 
@@ -241,7 +242,13 @@ class Balancer:
             raise ValueError(f"global_batch {size}: want at least 1")
         return size
 
-    def _attach(self, model: DistributedDataParallel) -> None:
+    def attach(self, model: DistributedDataParallel) -> None:
+        """Weighs the gradients of a model that was wrapped after `prepare`, with ``wrap=False``.
+
+        For frameworks that wrap it themselves, such as Lightning. `prepare`
+        does this where the model is wrapped already, or is by it.
+        """
+        self._pieces.watch(model)
         self.weights.watch = lambda: self.pace.watch
         if any(isinstance(m, nn.SyncBatchNorm) for m in model.modules()):
             self.weights.at_output = True

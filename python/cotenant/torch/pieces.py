@@ -53,6 +53,7 @@ def cut(batch: Any, samples: int, pieces: int) -> list[tuple[Any, int]]:
 
 
 def _part(batch: Any, samples: int, begin: int, end: int, found: list[int]) -> Any:
+    whole: bool
     if isinstance(batch, torch.Tensor):
         whole = batch.dim() == 0 or len(batch) != samples
     elif isinstance(batch, Mapping):
@@ -133,10 +134,10 @@ class Pieces:
             # The buffers were broadcast before the model was entered, once on
             # all ranks; so not again.
             self._model.require_forward_param_sync = False
-        if torch.cuda.is_initialized():
+        if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _at_once(self, loss_of: Callable[[Any], torch.Tensor], batch: Any) -> torch.Tensor | None:
+    def _at_once(self, loss_of: Callable[[Any], Any], batch: Any) -> torch.Tensor | None:
         self._entered = False
         try:
             loss = loss_of(batch)
@@ -146,13 +147,15 @@ class Pieces:
             self._ran_out()
             return None
         self._scaled(loss).backward()
-        return loss.detach()
+        detached: torch.Tensor = loss.detach()
+        return detached
 
     def _in_pieces(
-        self, loss_of: Callable[[Any], torch.Tensor], pieces: list[tuple[Any, int]], tokens: list[int]
+        self, loss_of: Callable[[Any], Any], pieces: list[tuple[Any, int]], tokens: list[int]
     ) -> torch.Tensor | None:
         apart = self._model.no_sync() if isinstance(self._model, DistributedDataParallel) else contextlib.nullcontext()
-        total, at = None, 0
+        total: torch.Tensor | None = None
+        at = 0
         self._entered = False
         try:
             with apart:
@@ -160,8 +163,8 @@ class Pieces:
                     weight = sum(tokens[at : at + samples]) / sum(tokens) if not self._balancer.sums_losses else 1.0
                     loss = loss_of(piece)
                     self._scaled(loss * weight).backward()
-                    part = loss.detach() * weight
-                    total, at = part if total is None else total + part, at + samples
+                    total = loss.detach() * weight + (0.0 if total is None else total)
+                    at += samples
             return total
         except (RuntimeError, MemoryError) as e:
             if not out_of_memory(e):
@@ -169,7 +172,7 @@ class Pieces:
             self._ran_out()
             return None
 
-    def _scaled(self, loss: torch.Tensor) -> torch.Tensor:
+    def _scaled(self, loss: Any) -> Any:
         # A model that is not wrapped has no hook that weighs its gradients.
         apart = isinstance(self._model, DistributedDataParallel) or self._balancer.workers == 1
         return loss if apart else self._balancer.scale(loss)
