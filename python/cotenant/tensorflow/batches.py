@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence, cast
 
 import numpy as np
@@ -53,15 +54,21 @@ class Arrays:
         return tf.nest.map_structure(one, self._arrays)
 
 
-class Batches:
+_State: Any = tf.train.experimental.PythonState
+
+
+class Batches(_State):  # type: ignore[misc] # untyped
     """Iterates over this rank's parts of an epoch's batches; see :class:`Balancer`.
 
     Every whole pass over it is the next epoch; ``set_epoch`` chooses another.
     ``state_dict`` tells where it stands, the same on every rank: what was
-    handed out counts as seen.
+    handed out counts as seen. A tf.train.Checkpoint takes it as it is::
+
+        tf.train.Checkpoint(model=model, optimizer=optimizer, batches=batches)
     """
 
     def __init__(self, balancer: Balancer, data: Any, course: Course, order: Order, rank: int) -> None:
+        super().__init__()
         self.balancer = balancer
         self.place = Place()
         self.course = course
@@ -92,6 +99,14 @@ class Batches:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """See :meth:`Balancer.load_state_dict`."""
         self.balancer.load_state_dict(state)
+
+    def serialize(self) -> str:
+        """The state, for tf.train.Checkpoint."""
+        return json.dumps(self.state_dict())
+
+    def deserialize(self, string_value: Any) -> None:
+        """Loads what `serialize` gave."""
+        self.load_state_dict(json.loads(string_value))
 
     def __iter__(self) -> Iterator[Any]:
         place, balancer = self.place, self.balancer

@@ -99,8 +99,7 @@ class Reduction:
         sent = self._in.read_value()
         own = [_each(self._weighted, g, sent[0], sent[1]) for g in gradients if g is not None]
         ready = self._after(own)
-        row = [sent[_HEAD:]] if self._rides else []
-        *summed, told = [*context.all_reduce(tf.distribute.ReduceOp.SUM, [*own, *row]), *([] if row else [sent[:0]])]
+        *summed, told = _summed(context, [*own, sent[_HEAD:]] if self._rides else own) + ([] if self._rides else [sent[:0]])
         done = self._after([*summed, told])
         means = [_each(self._divided, g, sent[1]) for g in summed]
         with tf.device("CPU:0"):
@@ -134,6 +133,16 @@ class Reduction:
                 parts = [tf.identity(tf.reshape(v, [-1])[:1]) for v in parts]
             with tf.control_dependencies(parts):
                 return tf.timestamp()
+
+
+def _summed(context: Any, values: Sequence[Any]) -> list[Any]:
+    """The sums over all ranks; one call for each type, since those of a call are packed together."""
+    result: list[Any] = [None] * len(values)
+    for kind in dict.fromkeys(v.dtype for v in values):
+        at = [i for i, v in enumerate(values) if v.dtype == kind]
+        for i, value in zip(at, context.all_reduce(tf.distribute.ReduceOp.SUM, [values[i] for i in at])):
+            result[i] = value
+    return result
 
 
 def _wide(gradient: Any) -> bool:
