@@ -5,6 +5,8 @@ global batch size, and with it the update, stays what it was. No framework is
 imported here:
 
 - :mod:`cotenant.torch` for PyTorch, two lines in a script;
+- :mod:`cotenant.tensorflow` for TensorFlow, custom loops;
+- :mod:`cotenant.flower` for Flower: a strategy that sizes each client's work;
 - ``python -m cotenant.doctor script.py``: would this script gain?
 
 The coordinator that decides is a Go program. The wheel carries it; rank 0
