@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, cast
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -133,7 +133,7 @@ class Pieces:
         if self._entered and isinstance(self._model, DistributedDataParallel):
             # The buffers were broadcast before the model was entered, once on
             # all ranks; so not again.
-            self._model.require_forward_param_sync = False
+            cast(Any, self._model).require_forward_param_sync = False
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
