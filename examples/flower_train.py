@@ -102,12 +102,12 @@ def serve(grid: Any, context: Context) -> None:
     )
     weights = ArrayRecord(initial(int(config["width"])))
     result = strategy.start(grid, weights, num_rounds=int(config["rounds"]), timeout=float(config["timeout"]))
-    rounds = [
-        {"round": r.number, "samples": r.samples, "trips": r.trips, "missed": r.missed, "seconds": r.seconds}
-        for r in strategy.rounds
-    ]
+    if not config["out"]:
+        return
+    names = ("number", "samples", "trips", "computing", "missed", "seconds")
+    rounds = [{name: getattr(r, name) for name in names} for r in strategy.rounds]
     for r in rounds:
-        r["loss"] = result.train_metrics_clientapp.get(r["round"], {}).get("loss")
+        r["loss"] = result.train_metrics_clientapp.get(r["number"], {}).get("loss")
     pathlib.Path(str(config["out"])).write_text(json.dumps(rounds))
 
 
@@ -167,13 +167,17 @@ class Federation:
         app.mkdir()
         (app / "pyproject.toml").write_text(APP)
         shutil.copy(__file__, app / "flower_train.py")
-        self.link = self.start("superlink", ["flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", str(self.port)])
+
+    def open(self) -> None:
+        """Starts the SuperLink and waits until it listens."""
+        command = ["flower-superlink", "--insecure", "--host", "127.0.0.1", "--port", str(self.port)]
+        link = self.start("superlink", command)
         until = time.monotonic() + 60
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
-            if self.link.poll() is not None or time.monotonic() > until:
-                raise RuntimeError("the SuperLink did not start:\n" + (folder / "superlink.log").read_text())
+            if link.poll() is not None or time.monotonic() > until:
+                raise RuntimeError("the SuperLink did not start:\n" + self.words())
             time.sleep(0.1)
 
     def start(self, name: str, command: list[str], first: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
@@ -239,10 +243,9 @@ def free_port() -> int:
 def federation() -> Iterator[Federation]:
     """A federation in a folder of its own, which is removed."""
     with tempfile.TemporaryDirectory(prefix="flower-") as folder:
-        made = Federation.__new__(Federation)
-        made.processes = []
+        made = Federation(pathlib.Path(folder))
         try:
-            made.__init__(pathlib.Path(folder))  # type: ignore[misc]
+            made.open()
             yield made
         finally:
             made.close()
@@ -262,7 +265,7 @@ def main() -> None:
         for part in range(args.clients):
             made.node(part)
         for row in made.run(600.0, balance=True, **vars(args)):
-            print(f"round {row['round']}: {row['seconds']:.1f} s, loss {row['loss']:.4f}, samples {sorted(row['samples'].values())}")
+            print(f"round {row['number']}: {row['seconds']:.1f} s, loss {row['loss']:.4f}, samples {sorted(row['samples'].values())}")
 
 
 if __name__ == "__main__":

@@ -63,8 +63,10 @@ def main() -> None:
         result[name] = {
             "round_s": statistics.mean(r["seconds"] for r in rounds[args.warm_up :]),
             "rounds_s": [round(r["seconds"], 2) for r in rounds],
-            "samples": [list(r["samples"].values()) for r in rounds],
-            "trips_s": [[round(t, 2) for t in r["trips"].values()] for r in rounds],
+            "clients": [
+                {"samples": [r["samples"][c] for r in rounds], **{k: [round(r[k].get(c, 0), 1) for r in rounds] for k in ("trips", "computing")}}
+                for c in rounds[0]["samples"]
+            ],
             "loss": rounds[-1]["loss"],
         }
     result["gain"] = result["equal"]["round_s"] / result["balanced"]["round_s"]

@@ -57,7 +57,7 @@ class Runs(unittest.TestCase):
             for part in (0, 1):
                 made.node(part, first=first[part])
             rounds = made.run(400.0, clients=2, rounds=4, samples=4000, round_samples=4000, passes=20, width=256)
-        self.assertEqual([r["round"] for r in rounds], [1, 2, 3, 4])
+        self.assertEqual([r["number"] for r in rounds], [1, 2, 3, 4])
         for r in rounds:
             self.assertEqual(sum(r["samples"].values()), 4000, r)
             self.assertEqual(len(r["trips"]), 2, r)
@@ -81,7 +81,7 @@ class Runs(unittest.TestCase):
                 made.node(2)
 
             rounds = made.run(400.0, meanwhile=kill, clients=2, rounds=4, samples=2000, round_samples=2000)
-        self.assertEqual([r["round"] for r in rounds], [1, 2, 3, 4])
+        self.assertEqual([r["number"] for r in rounds], [1, 2, 3, 4])
         for r in rounds:
             self.assertEqual(sum(r["samples"].values()), 2000, r)
             self.assertIsNotNone(r["loss"])

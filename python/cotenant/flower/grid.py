@@ -12,6 +12,8 @@ from typing import Any, Callable, Iterable, Mapping
 
 from flwr.app import Message
 
+from cotenant.flower.client import asked
+
 #: Seconds that a client is waited for at least, after the slowest that is done.
 GRACE = 10.0
 
@@ -34,14 +36,15 @@ class Round:
     """What was sent, and how long the replies took, by client.
 
     ``samples`` asked for, ``known`` clients whose speed is known, ``trips`` in
-    seconds, ``missed`` clients that did not answer in time, ``seconds`` that
-    the round took.
+    seconds and ``computing`` of that, ``missed`` clients that did not answer in
+    time, ``seconds`` that the round took.
     """
 
     number: int
     samples: dict[str, int]
     known: frozenset[str] = frozenset()
     trips: dict[str, float] = dataclasses.field(default_factory=dict)
+    computing: dict[str, float] = dataclasses.field(default_factory=dict)
     missed: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
@@ -85,7 +88,7 @@ class TimedGrid:
         """As Flower's, but the replies to training are timed."""
         messages = list(messages)  # may be a generator, whose end says which round it is
         round, self._round = self._round, None
-        if round is None or not messages:
+        if round is None or not any(asked(m) for m in messages):
             return list(self._grid.send_and_receive(messages, timeout=timeout))
         begin = self._clock()
         clients = [str(m.metadata.dst_node_id) for m in messages]

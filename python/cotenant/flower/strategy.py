@@ -161,6 +161,7 @@ class Balanced(Strategy):
                 self._say(f"{client}'s times are left out: {why}")
             elif done is not None:
                 measured[client] = done
+                now.computing[client] = done.seconds
             if why := _weigh(reply, self._weight_key(), asked):
                 self._say(f"{client}'s update is left out: {why}")
             else:
