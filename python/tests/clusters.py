@@ -43,6 +43,6 @@ def addresses(ranks: int) -> list[str]:
 
 def _enter(rank: int, ranks: int, workers: list[str]) -> None:
     cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
-    os.environ["TF_CONFIG"] = json.dumps(cluster) if ranks > 1 else ""
+    os.environ["TF_CONFIG"] = json.dumps(cluster if ranks > 1 else {})
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)

@@ -141,6 +141,10 @@ def refused(rank: int) -> list[str]:
         with strategy.scope():
             Balancer.prepare(strategy, sgd, np.zeros(10), global_batch=2)
 
+    def twice() -> None:
+        for _ in range(2):
+            Balancer.prepare(strategy, sgd, np.zeros(10), global_batch=2)
+
     def unused() -> None:
         _, batches = Balancer.prepare(strategy, None, np.zeros(10), global_batch=2, balance=False)
         list(batches)
@@ -158,6 +162,7 @@ def refused(rank: int) -> list[str]:
     attempt(lambda: Balancer.prepare(strategy, object(), np.zeros(10), global_batch=2))
     attempt(lambda: Balancer.prepare(strategy, sgd, (np.zeros(10), np.zeros(9)), global_batch=2))
     attempt(lambda: Balancer.prepare(types.SimpleNamespace(num_replicas_in_sync=2), sgd, np.zeros(10), global_batch=2))
+    attempt(twice)
     return said
 
 
@@ -171,6 +176,7 @@ class Refusals(unittest.TestCase):
             "no Keras 3 optimizer",
             r"lengths \[10, 9\]",
             "SimpleNamespace is not served",
+            "was prepared already",
         )
         for said in clusters.run(2, refused):
             for text, pattern in zip(said, want, strict=True):

@@ -63,7 +63,7 @@ class Balancer:
     seed : of the random order; rank 0's counts
     drop_last : leave out the last batch of an epoch where it is smaller
     allocator : ``cpu`` (proportional to speed), ``gpu`` (learned curves of time
-        by batch size); default: by where the strategy computes
+        by batch size); default: ``gpu`` where there is one, else ``cpu``
     predictor, threshold : see ``cotenant serve balance``
     balance : False keeps equal batches, all else alike (to compare with); also
         by COTENANT_BALANCE=0
@@ -162,7 +162,7 @@ class Balancer:
         same = ("length", "global_batch", "shuffle", "drop_last", "sum_losses", "balance")
         joining.same(everybody, same)
         self.seed = int(everybody[0]["seed"])
-        on_device = any("CPU" not in d.upper() for d in strategy.extended.worker_devices)
+        on_device = bool(tf.config.list_logical_devices("GPU"))
         allocator = self._allocator or ("gpu" if on_device else "cpu")
         self.pace = Pace(
             self.rank,

@@ -162,7 +162,11 @@ def attach(optimizer: Any, reduction: Reduction) -> None:
     ------
     TypeError
         It is no optimizer of Keras 3.
+    ValueError
+        It was attached before.
     """
+    if hasattr(getattr(optimizer, "apply", None), "reduction"):
+        raise ValueError("prepare: this optimizer was prepared already; one optimizer goes with one data set")
     # A LossScaleOptimizer hands over to the one within it.
     summing = [o for o in (optimizer, getattr(optimizer, "inner_optimizer", None)) if o is not None]
     if not all(hasattr(o, "_all_reduce_sum_gradients") and hasattr(o, "apply") for o in summing):
@@ -177,4 +181,5 @@ def attach(optimizer: Any, reduction: Reduction) -> None:
     def apply(grads: Sequence[Any], trainable_variables: Any = None) -> Any:
         return plain(reduction.reduce(grads), trainable_variables)
 
+    apply.reduction = reduction  # type: ignore[attr-defined] # marks it
     optimizer.apply = apply
