@@ -147,7 +147,7 @@ class Balancer:
         length = len(self._order(0)) if self._order is not None else data.length if stream is None else None
         if stream is not None and self._order is not None:
             raise ValueError("prepare: a tf.data.Dataset has its own order; give arrays, or no order")
-        mine = {
+        mine: dict[str, Any] = {
             "worker": worker_name(self.rank),
             "length": length,
             "global_batch": self.global_batch,

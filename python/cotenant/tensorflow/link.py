@@ -10,7 +10,7 @@ port of its own. What it brings is known an iteration later than by itself.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Callable
 
 import tensorflow as tf
 
@@ -48,11 +48,10 @@ class RidingLink:
             # Without the identity the strategy can't tell on which device the value is.
             return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(v))
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])  # type: ignore[untyped-decorator]
-        def add(v: Any) -> Any:
-            return strategy.run(summed, args=(v,))
-
-        self._add = lambda numbers: add(tf.constant(numbers, tf.int32)).numpy().tolist()
+        add: Any = tf.function(
+            lambda v: strategy.run(summed, args=(v,)), input_signature=[tf.TensorSpec([None], tf.int32)]
+        )
+        self._add: Callable[[list[int]], list[int]] = lambda numbers: add(tf.constant(numbers, tf.int32)).numpy().tolist()
 
     def gather(self, mine: Any) -> list[Any]:
         """See :meth:`cotenant.pace.Link.gather`."""
