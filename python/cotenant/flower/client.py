@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Callable
+from typing import Any, Callable, Iterable
 
 from flwr.app import ConfigRecord, Context, Message
 
@@ -19,9 +19,10 @@ RECORD = "cotenant"
 
 def asked(message: Message) -> int | None:
     """How many samples the server asks for; None where it leaves that to the client."""
-    for record in message.content.config_records.values():
+    records: Iterable[Any] = message.content.config_records.values()
+    for record in records:
         if ASKED in record:
-            return int(record[ASKED])  # type: ignore[arg-type]
+            return int(record[ASKED])
     return None
 
 
@@ -46,10 +47,10 @@ def next_samples(message: Message, context: Context, data: int, seed: int = 0) -
         raise ValueError(f"data {data}: a client has no fewer samples than 0")
     want = asked(message)
     want = data if want is None else min(max(want, 0), data)
-    state = context.state.config_records.get(RECORD)
+    state: Any = context.state.config_records.get(RECORD)
     turn, offset = 0, 0
     if state is not None and state.get("data") == data:
-        turn, offset = int(state["turn"]), int(state["offset"])  # type: ignore[arg-type]
+        turn, offset = int(state["turn"]), int(state["offset"])
     picked: list[int] = []
     while len(picked) < want:
         order = list(range(data))
@@ -59,8 +60,8 @@ def next_samples(message: Message, context: Context, data: int, seed: int = 0) -
         offset += len(more)
         if offset == data:
             turn, offset = turn + 1, 0
-    place = {"turn": turn, "offset": offset, "data": data, "samples": len(picked), "began": time.monotonic()}
-    context.state[RECORD] = ConfigRecord(place)  # type: ignore[arg-type]
+    place: dict[str, Any] = {"turn": turn, "offset": offset, "data": data, "samples": len(picked), "began": time.monotonic()}
+    context.state[RECORD] = ConfigRecord(place)
     return picked
 
 
@@ -77,10 +78,10 @@ def measure(message: Message, context: Context, call_next: Callable[[Message, Co
     machine = Machine()
     machine.use()
     reply = call_next(message, context)
-    state = context.state.config_records.get(RECORD)
+    state: Any = context.state.config_records.get(RECORD)
     if reply.has_error() or state is None or state is before:
         return reply  # next_samples was not called: there is nothing to tell
-    seconds = time.monotonic() - float(state["began"])  # type: ignore[arg-type]
+    seconds = time.monotonic() - float(state["began"])
     cpu, memory = machine.use()
     told = {"seconds": seconds, "samples": state["samples"], "data": state["data"], "cpu": cpu, "memory": memory}
     reply.content[RECORD] = ConfigRecord(told)

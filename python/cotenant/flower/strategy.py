@@ -191,7 +191,7 @@ class Balanced(Strategy):
 
     def _read(self, client: str, reply: Message, asked: int, trip: float | None) -> tuple[Measured | None, str]:
         """What a client measured, or why that can't be."""
-        record = reply.content.pop(RECORD, None)
+        record: Any = reply.content.pop(RECORD, None)
         if record is None:
             return None, "it tells none; its ClientApp wants mods=[measure] and next_samples, both of cotenant.flower"
         try:
@@ -245,7 +245,7 @@ def _job(grid: Any) -> str:
 
 def _ask(message: Message, samples: int) -> None:
     """Writes the number into a message, whose records others may share."""
-    records = dict(message.content)
+    records: dict[str, Any] = dict(message.content)
     name = next(iter(message.content.config_records), "config")
     records[name] = ConfigRecord({**records.get(name, {}), ASKED: samples})
     message.content = RecordDict(records)
