@@ -205,7 +205,7 @@ func (b *Balancer) observe(r Report, noise float64) error {
 	}
 	b.untrained = true
 	if g, ok := b.allocator.(*byGPU); ok && m.Curve.add(r.BatchSize, r.Compute.Seconds(), noise) {
-		g.Since, g.Spent = 0, 0
+		g.Since, g.Spent, g.Again = 0, 0, true
 	}
 	return nil
 }

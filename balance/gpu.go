@@ -13,6 +13,11 @@ type byGPU struct {
 	// since, in iterations.
 	Since int     `json:"since"`
 	Spent float64 `json:"spent"`
+	// Again: a worker has changed, and most is known already.
+	Again bool `json:"again,omitempty"`
+	// Tried is when something was tried last, as iteration + 1: where reports take
+	// more than an iteration, it is not tried again before they tell.
+	Tried int64 `json:"tried,omitempty"`
 	// Of many workers: how often study was called, and what it would try next.
 	Studied int   `json:"studied,omitempty"`
 	Bold    []int `json:"bold,omitempty"`
@@ -20,7 +25,20 @@ type byGPU struct {
 	walk walk
 }
 
-func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
+// Constants of learning.
+const (
+	learning   = 100   // decisions, with tries that become less bold; shares move for any gain
+	relearning = 25    // of them with tries, after a change
+	optimism   = 2.5   // standard deviations below the mean that the first try hopes for; the last hopes for none
+	caution    = 0.35  // and above it, of what is not tried
+	fear       = 0.2   // standard deviations above the mean at which the cost of a try is reckoned
+	worthTry   = 0.004 // gain hoped for
+	maxTryCost = 0.4   // predicted cost of one try
+	tryBudget  = 2.0   // iterations that all tries may cost, and per decision:
+	tryRate    = 0.004
+)
+
+func (g *byGPU) allocate(b *Balancer, current []int, iteration int64) ([]int, error) {
 	p := b.plan()
 	if !p.known {
 		if current != nil {
@@ -56,25 +74,35 @@ func (g *byGPU) allocate(b *Balancer, current []int, _ int64) ([]int, error) {
 			safe, expected = current, t
 		}
 	}
-	if many {
-		bold := g.Bold
-		if g.Bold = nil; bold != nil && holds(p.all, bold, p.total) {
-			return bold, nil
-		}
+	if g.Since > g.horizon() || p.reported+1 < g.Tried {
 		return safe, nil
 	}
-	if bold := g.try(p, safe, expected); bold != nil {
-		return bold, nil
+	bold := g.Bold
+	if g.Bold = nil; !many {
+		bold = g.try(p, safe, expected)
 	}
-	return safe, nil
+	if bold == nil || !holds(p.all, bold, p.total) {
+		return safe, nil
+	}
+	g.Tried = iteration + 1
+	return bold, nil
+}
+
+// horizon is for how many decisions it tries.
+func (g *byGPU) horizon() int {
+	if g.Again {
+		return relearning
+	}
+	return learning
 }
 
 // try is a vector that may be faster than safe, at an affordable cost; nil
-// where there is none.
+// where there is none. Of the sizes in safe it hopes for nothing: they are
+// measured anyway.
 func (g *byGPU) try(p *plan, safe []int, expected float64) []int {
-	feared := p.shade(fear)
+	feared := p.shade(fear, nil)
 	for _, share := range []float64{1, 0.5, 0.25} {
-		hopes := p.shade(-optimism * share * (1 - float64(g.Since)/float64(learning+1)))
+		hopes := p.shade(-optimism*share*(1-float64(g.Since)/float64(g.horizon()+1)), safe)
 		bold, err := fit(p.all, hopes, p.total)
 		if err != nil {
 			return nil
@@ -133,7 +161,7 @@ func (g *byGPU) study(b *Balancer) {
 	g.Bold = nil
 	// This leaves the tables behind that the next decision goes by.
 	safe, expected, err := p.safe()
-	if err == nil && g.Since < learning && g.Studied%rarely == 0 {
+	if err == nil && g.Since < g.horizon() && g.Studied%rarely == 0 {
 		g.Bold = g.try(p, safe, expected)
 	}
 }
@@ -146,13 +174,16 @@ type plan struct {
 	grain  int
 	noise  float64
 	known  bool // of any worker
+	// reported is the last iteration of which anything is known.
+	reported int64
 }
 
 func (b *Balancer) plan() *plan {
-	p := &plan{all: b.withinMemory(), total: b.options.GlobalBatch, grain: b.grain(), noise: b.noise(), curves: make([]*curve, len(b.workers))}
+	p := &plan{all: b.withinMemory(), total: b.options.GlobalBatch, grain: b.grain(), noise: b.noise(), reported: -1, curves: make([]*curve, len(b.workers))}
 	for i, m := range b.forecaster.all {
 		p.curves[i] = &m.Curve
 		p.known = p.known || len(m.Curve.Cells) > 0
+		p.reported = max(p.reported, m.Iteration)
 	}
 	return p
 }
@@ -176,7 +207,7 @@ func (p *plan) fitAll() bool {
 // safe is the best vector if what was not tried is a little slower than it
 // seems, and the time that is expected of it.
 func (p *plan) safe() ([]int, float64, error) {
-	sizes, err := fit(p.all, p.shade(caution), p.total)
+	sizes, err := fit(p.all, p.shade(caution, nil), p.total)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -192,11 +223,16 @@ func (p *plan) time(sizes []int) float64 {
 	return t
 }
 
-// shade is all workers' times, off by a number of standard deviations.
-func (p *plan) shade(by float64) []timing {
+// shade is all workers' times, off by a number of standard deviations, but for
+// sizes that are sure: those count as they are believed.
+func (p *plan) shade(by float64, sure []int) []timing {
 	times := make([]timing, len(p.curves))
 	for i, c := range p.curves {
-		times[i] = c.timing(p.all[i], by)
+		size := 0
+		if sure != nil {
+			size = sure[i]
+		}
+		times[i] = c.timing(p.all[i], by, size)
 	}
 	return times
 }

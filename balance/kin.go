@@ -5,11 +5,12 @@ import "math"
 // shape is how curves of other workers differ from affine ones: the logarithm
 // of that from size lo on, and how well each step is known.
 type shape struct {
-	lo            int
-	sum           []float64
-	known         []float64 // 0 not at all, 1 measured well
-	share         []float64
-	spread, drift []float64 // by how much jumps' variance and mean are less, before each size
+	lo    int
+	sum   []float64
+	known []float64 // 0 not at all, 1 measured well
+	fewer []float64 // by how much a jump away from the shape is less likely than else
+	// By how much variance and mean of what jumps add before each size are less.
+	spread, drift []float64
 }
 
 // and is no shape, and s where there is one.
@@ -25,6 +26,7 @@ func (s *shape) and() []*shape {
 func kin(curves []*curve, skip, lo, hi, grain int) *shape {
 	n := hi - lo + 1
 	s := &shape{lo, make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+	t := tiles{grain}
 	any := false
 	for x := lo; x < hi; x++ {
 		total, weight := 0.0, 0.0
@@ -38,13 +40,13 @@ func kin(curves []*curve, skip, lo, hi, grain int) *shape {
 			weight += a
 		}
 		s.sum[x-lo+1] = s.sum[x-lo] + total/(weight+0.5)
-		s.known[x-lo] = weight / (weight + 0.5) * max(0, rate(x, grain)-calmRate)
-		s.share[x-lo] = weight / (weight + 0.5)
-		r, l := rate(x, grain), lean(x, grain)
+		s.known[x-lo] = weight / (weight + 0.5)
+		s.fewer[x-lo] = s.known[x-lo] * (t.rate(x) - calmRate)
+		r, l := t.rate(x), t.lean(x)
 		m0, v0 := jumps(r, l)
-		m1, v1 := jumps(r-s.known[x-lo], l)
+		m1, v1 := jumps(r-s.fewer[x-lo], l)
 		s.spread[x-lo+1] = s.spread[x-lo] + v0 - v1
-		s.drift[x-lo+1] = s.drift[x-lo] + m0 - m1 + counter(grain)*s.share[x-lo]
+		s.drift[x-lo+1] = s.drift[x-lo] + m0 - m1 + t.counter()*s.known[x-lo]
 		any = any || weight > 0.1
 	}
 	if !any {

@@ -55,7 +55,7 @@ func TestFitIsOptimal(t *testing.T) {
 				c.Mean = append(c.Mean, float64(rapid.IntRange(-4, 4).Draw(t, "log time")))
 			}
 			c.SD = make(floats, len(c.Mean))
-			times = append(times, c.timing(l, 0))
+			times = append(times, c.timing(l, 0, 0))
 		}
 		total := rapid.IntRange(0, 30).Draw(t, "total")
 		want, possible := brute(all, times, total)

@@ -43,7 +43,7 @@ func (b *Balancer) Snapshot() func() ([]byte, error) {
 		s.Known[name] = m.clone()
 	}
 	if g, ok := b.allocator.(*byGPU); ok {
-		s.Learning = &byGPU{Since: g.Since, Spent: g.Spent, Studied: g.Studied, Bold: g.Bold}
+		s.Learning = &byGPU{Since: g.Since, Spent: g.Spent, Again: g.Again, Tried: g.Tried, Studied: g.Studied, Bold: g.Bold}
 	}
 	if n := b.forecaster.NARX; n != nil {
 		s.Forecaster.NARX = &narx{Steps: n.Steps, Weights: weightsOf(n.net.params()), Moments: momentsOf(n.net.adam)}

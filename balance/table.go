@@ -30,15 +30,19 @@ func span(l limits, grain, workers int) (lo, hi int) {
 	return lo, min(max(l.hi/grain, lo), lo+grains(workers))
 }
 
-// timing is the curve with times off by a number of standard deviations. A
-// worker that takes nothing takes no time.
-func (c *curve) timing(l limits, by float64) timing {
+// timing is the curve with times off by a number of standard deviations, but
+// for the size that is sure, 0 for none. A worker that takes nothing takes no
+// time.
+func (c *curve) timing(l limits, by float64, sure int) timing {
 	if t := c.cautious; t != nil && by == caution && t.limits.equal(l) {
 		return t.timing()
 	}
 	t := &table{limits: l, unit: c.Grain, first: c.Lo, times: make([]float64, len(c.Mean))}
 	for k, m := range c.Mean {
 		t.times[k] = math.Exp(m + by*c.SD[k])
+	}
+	if sure > 0 {
+		t.times[c.index(sure)] = c.at(sure)
 	}
 	t.most = min(l.hi, (c.Lo+len(c.Mean))*c.Grain-1)
 	t.least = slices.Clone(t.times)

@@ -16,18 +16,21 @@ import (
 // from before a change are off by a factor of which nothing is known.
 type walk struct {
 	lo    int
+	tiles tiles
+	// Variance and mean of what jumps and their counter add before each size, from
+	// size 0 on.
+	spread, drift []float64
+
 	base  []float64
 	slope []float64 // variance of the step from each size to the next, without jump
 	jump  []float64 // probability of a jump there
-	v     []float64 // variance of the step, as far as is known whether it jumps
+	lean  []float64 // its mean
+	still []float64 // mean of the step without jump
+	u, v  []float64 // mean and variance of the step, as far as is known whether it jumps
 
 	m, p   []float64 // mean and variance by all measurements at most as large
 	bm, bp []float64 // and by all at least as large
 	all    []sighting
-	// Variance and mean of all jumps before each size, from size 0, and mean.
-	spread, drift []float64
-	grain         int
-	u, mu, count  []float64
 }
 
 // sighting is a cell with the variance of its mean.
@@ -37,9 +40,8 @@ type sighting struct {
 	old  bool
 }
 
-// Constants of the walk. Slope deviates from the base's by a share of it; jumps
-// come every sixteenth step or so, as hardware has tiles of 8 to 32.
 const (
+	slopeSD    = 0.3 // of the slope, as a share of the base's
 	priorNoise = 0.05
 	priorFree  = 6
 	oldSD      = 0.01 // of what a change does to a size besides the factor
@@ -70,13 +72,13 @@ func (w *walk) learn(c *curve, lo, hi, grain int, noise float64, kin *shape) {
 	// Anew, as a snapshot may hold the old ones.
 	c.Mean, c.SD, c.Step, c.Told = make(floats, n), make(floats, n), make(floats, n), make(floats, n)
 	w.lo = lo
-	if w.grain != grain || len(w.spread) < hi+2 {
-		w.grain = grain
-		w.spread, w.drift = sized1(w.spread, hi+2), sized1(w.drift, hi+2)
+	if w.tiles.grain != grain || len(w.spread) < hi+2 {
+		w.tiles.grain = grain
+		w.spread, w.drift = stretched(w.spread, hi+2), stretched(w.drift, hi+2)
 		w.spread[0], w.drift[0] = 0, 0
 		for x := range hi + 1 {
-			mean, v := jumps(rate(x, grain), lean(x, grain))
-			w.spread[x+1], w.drift[x+1] = w.spread[x]+v, w.drift[x]+mean+counter(grain)
+			mean, v := jumps(w.tiles.rate(x), w.tiles.lean(x))
+			w.spread[x+1], w.drift[x+1] = w.spread[x]+v, w.drift[x]+mean+w.tiles.counter()
 		}
 	}
 	best, kappa, shape, forgotten := math.Inf(-1), 0.0, (*shape)(nil), true
@@ -118,7 +120,8 @@ func (w *walk) learn(c *curve, lo, hi, grain int, noise float64, kin *shape) {
 	}
 }
 
-func sized1(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
+// stretched has length n, in the memory of v where that is enough.
+func stretched(v []float64, n int) []float64 { return slices.Grow(v[:0], n)[:n] }
 
 // look collects the measurements, ascending by size.
 func (w *walk) look(c *curve, noise float64, forget bool) {
@@ -200,25 +203,25 @@ func (w *walk) before(kappa float64, kin *shape) float64 {
 // affine sets the base log(x + kappa), with the shape of others on top where
 // there is one, and the prior of its steps.
 func (w *walk) affine(kappa float64, n int, kin *shape) {
-	w.u, w.mu, w.count = sized1(w.u, n), sized1(w.mu, n), sized1(w.count, n)
-	w.base, w.slope, w.jump, w.v = sized1(w.base, n), sized1(w.slope, n), sized1(w.jump, n), sized1(w.v, n)
+	w.u, w.lean, w.still = stretched(w.u, n), stretched(w.lean, n), stretched(w.still, n)
+	w.base, w.slope, w.jump, w.v = stretched(w.base, n), stretched(w.slope, n), stretched(w.jump, n), stretched(w.v, n)
 	for i := range n {
 		x := float64(w.lo+i) + kappa
 		s := slopeSD / x
 		w.base[i] = math.Log(x)
-		w.slope[i], w.jump[i] = s*s+1e-8, rate(w.lo+i, w.grain)
+		w.slope[i], w.jump[i] = s*s+1e-8, w.tiles.rate(w.lo+i)
 		if kin != nil {
 			w.base[i] += kin.sum[i]
 			// Where others were measured, jumps are in the base.
-			w.jump[i] -= kin.known[i]
+			w.jump[i] -= kin.fewer[i]
 		}
-		w.mu[i] = lean(w.lo+i, w.grain)
-		w.count[i] = counter(w.grain)
+		w.lean[i] = w.tiles.lean(w.lo + i)
+		w.still[i] = w.tiles.counter()
 		if kin != nil {
-			w.count[i] *= 1 - kin.share[i]
+			w.still[i] *= 1 - kin.known[i]
 		}
-		mean, v := jumps(w.jump[i], w.mu[i])
-		w.u[i], w.v[i] = mean+w.count[i], w.slope[i]+v
+		mean, v := jumps(w.jump[i], w.lean[i])
+		w.u[i], w.v[i] = mean+w.still[i], w.slope[i]+v
 	}
 }
 
@@ -228,7 +231,7 @@ func (w *walk) affine(kappa float64, n int, kin *shape) {
 // weighs the two normal distributions that it may come from.
 func (w *walk) smooth(c *curve) {
 	n := len(w.base)
-	w.m, w.p, w.bm, w.bp = sized1(w.m, n), sized1(w.p, n), sized1(w.bm, n), sized1(w.bp, n)
+	w.m, w.p, w.bm, w.bp = stretched(w.m, n), stretched(w.p, n), stretched(w.bm, n), stretched(w.bp, n)
 	for range rounds {
 		w.forward()
 		w.backward()
@@ -243,7 +246,7 @@ func (w *walk) smooth(c *curve) {
 			m, p = (m*ahead+(w.bm[i+1]-w.u[i])*p)/(p+ahead), p*ahead/(p+ahead)
 			s, e := w.p[i]+w.bp[i+1], w.bm[i+1]-w.m[i]
 			c.Step[i] = w.u[i] + w.v[i]/(w.v[i]+s)*(e-w.u[i])
-			_, prior := jumps(rate(w.lo+i, w.grain), lean(w.lo+i, w.grain))
+			_, prior := jumps(w.tiles.rate(w.lo+i), w.tiles.lean(w.lo+i))
 			c.Told[i] = min(max(1-w.v[i]*s/(w.v[i]+s)/(w.slope[i]+prior), 0), 1)
 		}
 		c.Mean[i], c.SD[i] = m+w.base[i], math.Sqrt(p)
@@ -295,14 +298,9 @@ func (w *walk) take(k, i int, m, p float64) (float64, float64) {
 func (w *walk) decide(i int, e, s float64) {
 	calm, wild := w.slope[i], w.slope[i]+jumpSD*jumpSD
 	a, b := calm+s, wild+s
-	e -= w.count[i]
-	f := e - w.mu[i]
+	e -= w.still[i]
+	f := e - w.lean[i]
 	odds := w.jump[i] / (1 - w.jump[i]) * math.Sqrt(a/b) * math.Exp(min(0.5*(e*e/a-f*f/b), 500))
-	mean, v := jumps(odds/(1+odds), w.mu[i])
-	w.u[i], w.v[i] = mean+w.count[i], calm+v
-}
-
-// jumps are mean and variance of a step's jump.
-func jumps(p, mean float64) (float64, float64) {
-	return p * mean, p*jumpSD*jumpSD + p*(1-p)*mean*mean
+	mean, v := jumps(odds/(1+odds), w.lean[i])
+	w.u[i], w.v[i] = mean+w.still[i], calm+v
 }

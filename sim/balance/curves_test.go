@@ -71,34 +71,6 @@ func TestOptimumOfMeasuredCurves(t *testing.T) {
 	}
 }
 
-func TestMeasuredCurvesAreLearned(t *testing.T) {
-	curves := lbb(t)
-	sum, back, n := 0.0, 0.0, 0
-	for x := 64; x <= 512; x += 64 {
-		c := Curves{
-			Workers: curves, GlobalBatch: x, Policy: Cotenant, Noise: 0.05, Seed: uint64(x),
-			Changes: []Change{{Iteration: 200, Worker: "gpu1", Factor: 1.5}},
-		}
-		r, err := RunCurves(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := c.Judge(r)
-		sum += j.Settled
-		back += j.Back
-		n++
-		if j.Settled > 1.03 || j.First > 1.3 {
-			t.Errorf("global batch %d: settled at %.3f of the optimum, the first iterations %.3f, after the change %.3f", x, j.Settled, j.First, j.Back)
-		}
-	}
-	if mean := back / float64(n); mean > 1.03 {
-		t.Errorf("30 iterations after the change at %.4f of the optimum on average, want at most 1.03", mean)
-	}
-	if mean := sum / float64(n); mean > 1.01 {
-		t.Errorf("settled at %.4f of the optimum on average, want at most 1.01", mean)
-	}
-}
-
 func TestOptimalPolicyIsTheOptimum(t *testing.T) {
 	curves := []Curve{{"a", 1, []float64{1, 2, 3, 4}}, {"b", 1, []float64{2, 4, 3, 8}}}
 	c := Curves{Workers: curves, GlobalBatch: 6, Policy: Best, Iterations: 20, Changes: []Change{{Iteration: 10, Worker: "a", Factor: 2}}}

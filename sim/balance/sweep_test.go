@@ -2,102 +2,143 @@ package balance
 
 import (
 	"flag"
-	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 )
 
-var sweep = flag.Int("sweep", 0, "try every size of the measured curves with `N` seeds, and print where the bars are missed")
+var (
+	sweepSeeds = flag.Int("sweep", 0, "try every size, worker and change on the measured curves, and `N` jobs that are made up, with seeds 1 to N; says where the bars are missed")
+	sweepDelay = flag.Int("sweep.delay", 0, "reports come `N` iterations later")
+)
 
-// swept is one run of the sweep.
+// swept is one run: a worker changes at iteration 200.
 type swept struct {
+	curves []Curve
 	x      int
 	seed   uint64
 	change Change
 	judged Judged
 }
 
-// sweepCurves runs the allocator on curves at every size, with every worker
-// changing in turn.
-func sweepCurves(t testing.TB, curves []Curve, sizes []int, seeds int, factors []float64, delay int) []swept {
-	var all []swept
-	for _, x := range sizes {
-		for seed := range seeds {
-			for _, w := range curves {
-				for _, f := range factors {
-					all = append(all, swept{x: x, seed: uint64(seed + 1), change: Change{Iteration: 200, Worker: w.Worker, Factor: f}})
-				}
-			}
-		}
-	}
+// The bars: the first 30 iterations, the settled ones, and those 30 iterations
+// after a change, against the least possible.
+const (
+	firstBar   = 1.3
+	settledBar = 1.03
+	meanBar    = 1.01 // of the settled ones, over all sizes
+	backBar    = 1.03
+)
+
+func (s swept) passes() bool {
+	return s.judged.First <= firstBar && s.judged.Settled <= settledBar && s.judged.Back <= backBar
+}
+
+// runAll runs all, on as many cores as there are.
+func runAll(t *testing.T, all []swept, delay int) {
+	t.Helper()
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range 2 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for i := range next {
 				s := &all[i]
-				c := Curves{Workers: curves, GlobalBatch: s.x, Policy: Cotenant, Noise: 0.05, Seed: s.seed, Changes: []Change{s.change}, Delay: delay}
+				c := Curves{Workers: s.curves, GlobalBatch: s.x, Policy: Cotenant, Noise: 0.05, Seed: s.seed, Changes: []Change{s.change}, Delay: delay}
 				r, err := RunCurves(c)
 				if err != nil {
 					t.Error(err)
+					continue
 				}
 				s.judged = c.Judge(r)
 			}
-		}()
+		})
 	}
 	for i := range all {
 		next <- i
 	}
 	close(next)
 	wg.Wait()
-	return all
 }
 
-func TestSweep(t *testing.T) {
-	if *sweep == 0 {
-		t.Skip("-sweep N was not given")
-	}
-	var sizes []int
-	step := 8
-	if v, err := strconv.Atoi(os.Getenv("STEP")); err == nil {
-		step = v
-	}
-	for x := 64; x <= 512; x += step {
-		sizes = append(sizes, x)
-	}
-	delay, _ := strconv.Atoi(os.Getenv("DELAY"))
-	curves := lbb(t)
-	report(sweepCurves(t, curves, sizes, *sweep, []float64{1.5, 0.7}, delay))
-}
-
-func report(all []swept) {
+// tell logs who misses a bar and the whole, and returns how many miss one, and
+// the mean of the settled ratios.
+func tell(t *testing.T, all []swept) (missed int, mean float64) {
+	t.Helper()
 	var first, settled, back []float64
 	for _, s := range all {
 		j := s.judged
 		first, settled, back = append(first, j.First), append(settled, j.Settled), append(back, j.Back)
-		if j.First > 1.3 || j.Settled > 1.03 || j.Back > 1.03 {
-			fmt.Printf("X %d seed %d %s x%v: first %.3f settled %.4f back %.4f after %.4f\n", s.x, s.seed, s.change.Worker, s.change.Factor, j.First, j.Settled, j.Back, j.After)
+		mean += j.Settled / float64(len(all))
+		if !s.passes() {
+			missed++
+			t.Logf("X %d, seed %d, %s x%v: first %.3f, settled %.4f, back %.4f, after that %.4f", s.x, s.seed, s.change.Worker, s.change.Factor, j.First, j.Settled, j.Back, j.After)
 		}
 	}
-	for _, v := range []struct {
-		name string
-		v    []float64
-		bar  float64
-	}{{"first", first, 1.3}, {"settled", settled, 1.03}, {"back", back, 1.03}} {
-		slices.Sort(v.v)
-		sum, over := 0.0, 0
-		for _, x := range v.v {
+	for name, v := range map[string][]float64{"first": first, "settled": settled, "back": back} {
+		slices.Sort(v)
+		sum := 0.0
+		for _, x := range v {
 			sum += x
-			if x > v.bar {
-				over++
-			}
 		}
-		n := len(v.v)
-		fmt.Printf("%s: mean %.4f p90 %.4f p99 %.4f max %.4f, over %.2f: %d of %d\n", v.name, sum/float64(n), v.v[n*9/10], v.v[n*99/100], v.v[n-1], v.bar, over, n)
+		n := len(v)
+		t.Logf("%s: mean %.4f, 9 of 10 below %.4f, 99 of 100 below %.4f, all below %.4f", name, sum/float64(n), v[n*9/10], v[n*99/100], v[n-1])
+	}
+	t.Logf("%d of %d miss a bar", missed, len(all))
+	return missed, mean
+}
+
+var factors = []float64{1.5, 0.7}
+
+// everySize are runs at every size that the issue names, each with one of the
+// changes in turn, or with all.
+func everySize(curves []Curve, seeds []uint64, all bool) (runs []swept) {
+	n := 0
+	for _, seed := range seeds {
+		for x := 64; x <= 512; x += 8 {
+			for i, w := range curves {
+				for j, f := range factors {
+					if all || (i*len(factors)+j) == n%(len(curves)*len(factors)) {
+						runs = append(runs, swept{curves: curves, x: x, seed: seed, change: Change{Iteration: 200, Worker: w.Worker, Factor: f}})
+					}
+				}
+			}
+			n++
+		}
+	}
+	return runs
+}
+
+func TestMeasuredCurvesAreLearned(t *testing.T) {
+	curves := lbb(t)
+	all := everySize(curves, []uint64{1}, false)
+	if *sweepSeeds > 0 {
+		var seeds []uint64
+		for s := range *sweepSeeds {
+			seeds = append(seeds, uint64(s+1))
+		}
+		all = everySize(curves, seeds, true)
+	}
+	runAll(t, all, *sweepDelay)
+	missed, mean := tell(t, all)
+	if missed > 0 || mean > meanBar {
+		t.Errorf("%d of %d runs miss a bar; settled at %.4f of the optimum on average, want at most %v", missed, len(all), mean, meanBar)
+	}
+}
+
+// TestMadeUpCurvesAreLearned holds the allocator to curves that nobody has
+// looked at while it was made.
+func TestMadeUpCurvesAreLearned(t *testing.T) {
+	var all []swept
+	for seed := range uint64(max(*sweepSeeds, 30)) {
+		curves, x := madeUp(seed)
+		w := curves[int(seed)%len(curves)].Worker
+		for _, f := range factors {
+			all = append(all, swept{curves: curves, x: x, seed: seed, change: Change{Iteration: 200, Worker: w, Factor: f}})
+		}
+	}
+	runAll(t, all, *sweepDelay)
+	missed, mean := tell(t, all)
+	if missed > len(all)/10 || mean > meanBar {
+		t.Errorf("%d of %d runs miss a bar; settled at %.4f of the optimum on average", missed, len(all), mean)
 	}
 }
