@@ -232,10 +232,13 @@ func (v *Values) Value(c Config) Value {
 // Fill computes the values of many configs in one call of the model, which is
 // much cheaper than one by one.
 func (v *Values) Fill(configs []Config) {
-	byClass := make([][]Config, len(v.classes))
+	var byClass [][]Config
 	for _, c := range configs {
 		if !v.configs[c].known {
 			v.configs[c].known = true
+			if byClass == nil {
+				byClass = make([][]Config, len(v.classes))
+			}
 			byClass[v.configs[c].class] = append(byClass[v.configs[c].class], c)
 		}
 	}

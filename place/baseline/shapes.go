@@ -1,9 +1,8 @@
 package baseline
 
 import (
-	"fmt"
+	"encoding/binary"
 	"slices"
-	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 )
@@ -58,33 +57,49 @@ func shapesOf(p *cluster.Placement, more func(node int) string, keys ...string) 
 		}
 	}
 	index := map[string]int32{}
+	var key []byte
+	number := func(x int64) { key = binary.AppendVarint(key, x) }
+	word := func(w string) {
+		number(int64(len(w)))
+		key = append(key, w...)
+	}
 	for n := range nodes {
-		var s strings.Builder
+		key = key[:0]
+		word(nodes[n].Class)
 		slots, limited := p.FreeSlots(n)
-		fmt.Fprintf(&s, "%q %d %t %d %d", nodes[n].Class, slots, limited, p.Free(n), p.Counts(n))
+		if !limited {
+			slots = -1
+		}
+		number(int64(slots))
+		for _, x := range p.Free(n) {
+			number(x)
+		}
+		for _, x := range p.Counts(n) {
+			number(int64(x))
+		}
 		for _, k := range kindOf {
 			if r := p.Check(k, n); r <= cluster.NoDomain {
-				fmt.Fprintf(&s, " %d", r)
+				number(int64(r))
 			} else {
-				s.WriteString(" 0")
+				number(0)
 			}
 		}
-		for _, key := range keys {
-			if d, ok := nodes[n].Domain(key); !ok {
-				s.WriteString(" none")
-			} else if size[[2]string{key, d}] > 1 {
-				fmt.Fprintf(&s, " %q", d)
+		for _, k := range keys {
+			if d, ok := nodes[n].Domain(k); !ok {
+				word("none")
+			} else if size[[2]string{k, d}] > 1 {
+				word("of " + d)
 			} else {
-				s.WriteString(" own")
+				word("own")
 			}
 		}
 		if more != nil {
-			s.WriteString(more(n))
+			word(more(n))
 		}
-		id, ok := index[s.String()]
+		id, ok := index[string(key)]
 		if !ok {
 			id = int32(len(out.first))
-			index[s.String()] = id
+			index[string(key)] = id
 			out.first = append(out.first, int32(n))
 		}
 		out.of[n] = id

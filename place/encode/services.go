@@ -58,9 +58,6 @@ const (
 	ServiceContexts
 )
 
-// pathSteps is how far the features look ahead on a node.
-const pathSteps = 4
-
 // State tells of the nodes in one state: what runs on them and how much room
 // they have.
 type State struct {
@@ -82,21 +79,18 @@ type Services struct {
 	alone      []float64
 	unit       float64
 	context    [ServiceContexts]float32
-	paths      map[pathKey]path
 	coming     float64 // tasks to come for each node
+	kinds      []int32 // workloads to come
+
+	// What holds until the next Begin.
+	paths map[pathKey]path
+	views map[place.Config]view
+	fill  []place.Config
 
 	// The worst performance of all nodes, and of all but one that has it; +Inf
 	// where nothing runs.
 	lowest, second float64
 }
-
-type pathKey struct {
-	c    place.Config
-	room int32
-}
-
-// path is what a node can still become.
-type path struct{ best, mean, worth, free float64 }
 
 // NewServices encodes over the co-locations of v.
 func NewServices(v *place.Values) *Services {
@@ -104,7 +98,8 @@ func NewServices(v *place.Values) *Services {
 	zeros := func() []float64 { return make([]float64, n) }
 	return &Services{
 		lowest: math.Inf(1), second: math.Inf(1),
-		values: v, share: zeros(), worth: zeros(), best: zeros(), mean: zeros(), deviation: zeros(), alone: zeros(), paths: map[pathKey]path{},
+		values: v, share: zeros(), worth: zeros(), best: zeros(), mean: zeros(), deviation: zeros(), alone: zeros(),
+		paths: map[pathKey]path{}, views: map[place.Config]view{},
 	}
 }
 
@@ -114,6 +109,7 @@ func NewServices(v *place.Values) *Services {
 // is the sum of what these are worth.
 func (e *Services) Begin(demand []float64, expected float64, states []State, nodes, running int, value float64) {
 	clear(e.paths)
+	clear(e.views)
 	total := 0.0
 	for _, d := range demand {
 		total += d
@@ -124,14 +120,14 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 	}
 	e.unit = 0
 	entropy := 0.0
-	kinds := 0
+	e.kinds = e.kinds[:0]
 	for w, d := range demand {
 		e.share[w] = 0
 		if total > 0 {
 			e.share[w] = d / total
 		}
 		if d > 0 {
-			kinds++
+			e.kinds = append(e.kinds, int32(w))
 			entropy -= e.share[w] * math.Log(e.share[w])
 		}
 		if g := e.sum(empty, w); !math.IsInf(g, 0) {
@@ -150,6 +146,7 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 		e.alone[i] = e.gain(empty, i)
 		e.best[i], e.mean[i], e.deviation[i] = math.Inf(-1), 0, 0
 	}
+	e.ask(states)
 	e.valueTasks(states)
 	for _, o := range states {
 		if o.Room == 0 {
@@ -161,11 +158,8 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 		if o.Fill < 1 {
 			slots += n * float64(o.Room) / (1 - o.Fill)
 		}
-		for w := range e.best {
-			if e.share[w] == 0 {
-				continue
-			}
-			g := e.gain(o.Config, w)
+		for _, w := range e.kinds {
+			g := e.gain(o.Config, int(w))
 			e.best[w] = max(e.best[w], g)
 			e.mean[w] += n * g
 			e.deviation[w] += n * g * g
@@ -200,8 +194,8 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 		c[ServicePressure] = float32(min(2, total/room))
 	}
 	c[ServiceAllBest], c[ServiceAllMean], c[ServiceAllWorth] = float32(allBest), float32(allMean), float32(allWorth)
-	if kinds > 1 {
-		c[ServiceMixed] = float32(entropy / math.Log(float64(kinds)))
+	if len(e.kinds) > 1 {
+		c[ServiceMixed] = float32(entropy / math.Log(float64(len(e.kinds))))
 	}
 	if running > 0 {
 		c[ServiceValue] = float32(value / float64(running) / e.unit)
@@ -209,6 +203,25 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 	if total > 0 {
 		c[ServiceChurn] = float32(expected / total)
 	}
+}
+
+// ask asks the model at once about all that is looked at in any case: one task
+// more of what is to come, and one less of what is there.
+func (e *Services) ask(states []State) {
+	e.fill = e.fill[:0]
+	for _, o := range states {
+		if o.Room > 0 {
+			for _, w := range e.kinds {
+				e.fill = append(e.fill, e.values.Next(o.Config, int(w)))
+			}
+		}
+		for w, n := range e.values.Counts(o.Config) {
+			if n > 0 {
+				e.fill = append(e.fill, e.values.Prev(o.Config, w))
+			}
+		}
+	}
+	e.values.Fill(e.fill)
 }
 
 // valueTasks finds what a task of each workload is worth where such tasks sit:
@@ -283,6 +296,31 @@ func (e *Services) gain(c place.Config, w int) float64 {
 	return g
 }
 
+// ToCome is the number of workloads of which tasks are to come.
+func (e *Services) ToCome() int { return len(e.kinds) }
+
+// Gain is what the objective gains by a task of workload w on a node, in units
+// of what a task alone adds.
+func (e *Services) Gain(c place.Config, w int) float64 {
+	if e.share[w] > 0 {
+		return e.see(c).gains[w]
+	}
+	return e.gain(c, w)
+}
+
+// Advantage is by how much that exceeds what a node gives on average, less
+// the most by which any other workload to come does.
+func (e *Services) Advantage(c place.Config, w int) float64 {
+	others := -most * 2.0
+	gains := e.see(c).gains
+	for _, u := range e.kinds {
+		if int(u) != w {
+			others = max(others, gains[u]-e.mean[u])
+		}
+	}
+	return e.Gain(c, w) - e.mean[w] - others
+}
+
 // Context is the features of a decision about a task of workload w. It is
 // shared, until the next call.
 func (e *Services) Context(w int) []float32 {
@@ -315,24 +353,31 @@ func (e *Services) Encode(row []float32, o State, w int) {
 	if tasks == 0 {
 		row[ServiceEmpty] = 1
 	}
+	here := e.see(o.Config)
 	before, best, mean, rival := 0.0, -most*1.0, 0.0, -most*1.0
-	after, opened, added := 0.0, -most*1.0, 0.0
-	for u, p := range e.share {
-		if p == 0 {
-			continue
-		}
-		g := e.gain(o.Config, u)
+	for _, u := range e.kinds {
+		g, p := here.gains[u], e.share[u]
 		before += p * g
 		best = max(best, g-e.best[u])
 		mean += p * max(0, g-e.mean[u])
-		if u != w {
+		if int(u) != w {
 			rival = max(rival, g-e.mean[u])
 		}
-		if o.Room > 1 {
-			g = e.gain(to, u)
+	}
+	after, opened, added := 0.0, -most*1.0, 0.0
+	if o.Room > 1 {
+		seen, change := 0.0, 0.0
+		e.around(to, here.near)
+		for _, u := range here.near {
+			g, p := e.gain(to, int(u)), e.share[u]
 			after += p * g
 			opened = max(opened, g-e.best[u])
 			added += p * max(0, g-e.best[u])
+			seen += p
+			change += p * (g - here.gains[u])
+		}
+		if len(here.near) < len(e.kinds) {
+			after = before + change/seen
 		}
 	}
 	set(ServiceBefore, before)
@@ -347,7 +392,7 @@ func (e *Services) Encode(row []float32, o State, w int) {
 	if tasks > 0 {
 		set(ServicePace, e.values.Value(o.Config).Sum/e.unit/float64(tasks))
 	}
-	from, then := e.path(o.Config, o.Room), e.path(to, o.Room-1)
+	from, then := e.path(o.Config, o.Config, o.Room), e.path(to, o.Config, o.Room-1)
 	set(ServicePath, then.best-from.best+gain-e.best[w])
 	set(ServicePathMean, then.mean-from.mean+gain-e.mean[w])
 	set(ServiceOver, gain-e.worth[w])
@@ -357,43 +402,4 @@ func (e *Services) Encode(row []float32, o State, w int) {
 	set(ServiceNext, then.best)
 	set(ServiceNextMean, then.mean)
 	set(ServiceLeft, float64(o.Room-1)/(1+e.coming)/2)
-}
-
-// path looks ahead on a node, a task at a time: of the demand to come, the one
-// that gains most over its price joins next.
-func (e *Services) path(c place.Config, room int) path {
-	steps := max(0, min(pathSteps, room))
-	key := pathKey{c, int32(steps)}
-	if p, ok := e.paths[key]; ok {
-		return p
-	}
-	p := path{best: e.follow(c, steps, e.best), mean: e.follow(c, steps, e.mean), worth: e.follow(c, steps, e.worth), free: e.follow(c, min(2, steps), nil)}
-	e.paths[key] = p
-	return p
-}
-
-func (e *Services) follow(c place.Config, steps int, price []float64) float64 {
-	sum, top := 0.0, 0.0
-	for range steps {
-		at, most := -1, math.Inf(-1)
-		for u, p := range e.share {
-			if p == 0 {
-				continue
-			}
-			g := e.gain(c, u)
-			if price != nil {
-				g -= price[u]
-			}
-			if g > most {
-				at, most = u, g
-			}
-		}
-		if at < 0 {
-			break
-		}
-		sum += most
-		top = max(top, sum)
-		c = e.values.Next(c, at)
-	}
-	return top
 }

@@ -44,14 +44,23 @@ func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
 	for i := range t.Tasks() {
 		c.demand[t.Workload(t.Kind(i))]++
 	}
+	kinds := 0.0
 	for w, name := range workloads {
 		c.demand[w] += req.Expected[name]
 		c.expected += req.Expected[name]
+		if c.demand[w] > 0 {
+			kinds++
+		}
 	}
-	c.every = max(1, int(p.o.Refresh*float64(len(req.View.Nodes()))))
+	// A look costs more the more workloads there are, and each of them is put the
+	// more seldom.
+	c.every = max(1, int(p.o.Refresh*max(1, kinds/few)*float64(len(req.View.Nodes()))))
 	c.begin()
 	return c
 }
+
+// few is the number of workloads up to which nothing is left out in a look.
+const few = 7
 
 // begin books the board as it is.
 func (c *chooser) begin() {
@@ -165,7 +174,7 @@ func shortlist(states []int32, n int, score func(int32) float32) []int32 {
 func (c *chooser) pick(nodes []int32, w int) int {
 	c.scores = c.scores[:0]
 	for _, n := range nodes {
-		c.scores = append(c.scores, c.looks.score(int(n), w))
+		c.scores = append(c.scores, c.looks.sure(int(n), w))
 	}
 	m := c.rows(len(nodes), encode.ServiceFeatures)
 	for i, n := range nodes {
@@ -232,6 +241,7 @@ func (c *chooser) Reason(kind, node int) place.Reason {
 		beside = "nothing"
 	}
 	gain := c.trial.Gain(kind, node)
+	c.looks.sure(node, w)
 	l := c.looks.of(node)
 	r := place.Reason{
 		Words: fmt.Sprintf("%s beside %s adds %+.4g to %s now", nodes[node].Name, beside, gain, c.trial.Values.Objective()),

@@ -2,6 +2,7 @@ package metis
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/encode"
@@ -15,6 +16,7 @@ type look struct {
 	features []float32
 	scores   []float32
 	known    []bool // of this epoch
+	rough    []bool // known, but not by the networks: the score is far below all others
 }
 
 func (l *look) row(w int) []float32 {
@@ -36,12 +38,14 @@ type looks struct {
 	need  []float64
 	asked []bool // by workload number: since renew
 	dirty []int32
+	cuts  []cut // by workload number, where asked
+	ranks []float64
 
 	lowest, second float64 // see encode.Services.Guard
 }
 
 func newLooks(c *chooser) looks {
-	l := looks{c: c, index: map[lookKey]int32{}, asked: make([]bool, len(c.demand))}
+	l := looks{c: c, index: map[lookKey]int32{}, asked: make([]bool, len(c.demand)), cuts: make([]cut, len(c.demand))}
 	t := c.trial
 	// How much room a node has is counted in tasks as they are in the mean.
 	l.need = make([]float64, len(t.Dimensions()))
@@ -92,7 +96,8 @@ func (l *looks) enter(node int) {
 		n := len(l.c.demand)
 		l.all = append(l.all, &look{
 			State: encode.State{Config: k.config, Room: int(free), Fill: float64(k.fill)}, slots: total,
-			features: make([]float32, n*encode.ServiceFeatures), scores: make([]float32, n), known: make([]bool, n),
+			features: make([]float32, n*encode.ServiceFeatures), scores: make([]float32, n),
+			known: make([]bool, n), rough: make([]bool, n),
 		})
 	}
 	l.at[node] = i
@@ -106,6 +111,7 @@ func (l *looks) renew() {
 	states := make([]encode.State, 0, len(l.all))
 	for _, k := range l.all {
 		clear(k.known)
+		clear(k.rough)
 		if k.Nodes > 0 {
 			states = append(states, k.State)
 		}
@@ -146,31 +152,107 @@ func (l *looks) worsen(node int) {
 	}
 }
 
+// enough is how many different situations of nodes the networks are asked
+// about, for one task of so many workloads to come: the fewer the more there
+// are, each of which asks what becomes of each of the others. With few, the
+// nodes that training has are in no more.
+func enough(workloads int) int {
+	return max(12, min(96, 96*few*few/max(1, workloads*workloads)))
+}
+
 // score is that of a node as the place of a task of a workload. The first
-// question after renew answers for all nodes at once, which is cheaper.
+// question after renew answers for all nodes with room at once, which is
+// cheaper. Where they are in more than enough situations, the networks are
+// asked about those where the task gains most, or most against what else is to
+// come; of the others, then and until the next renew, the score is rough.
 func (l *looks) score(node, w int) float32 {
 	k := l.of(node)
 	if k.known[w] {
 		return k.scores[w]
 	}
 	l.dirty = append(l.dirty[:0], l.at[node])
-	if !l.asked[w] {
+	if l.asked[w] {
+		if !l.cuts[w].passes(l.c.enc, k.Config, w) {
+			l.guess(k, w)
+			return k.scores[w]
+		}
+	} else {
 		l.asked[w] = true
+		l.dirty = l.dirty[:0]
 		for i, o := range l.all {
-			if o.Nodes > 0 && o != k {
+			if o.Nodes > 0 && (o.Room > 0 || o == k) && !o.known[w] {
 				l.dirty = append(l.dirty, int32(i))
 			}
 		}
+		l.cut(w, enough(l.c.enc.ToCome()))
 	}
+	l.ask(w)
+	return k.scores[w]
+}
+
+// sure is score where it must not be rough.
+func (l *looks) sure(node, w int) float32 {
+	l.score(node, w)
+	k := l.of(node)
+	if k.rough[w] {
+		l.dirty = append(l.dirty[:0], l.at[node])
+		l.ask(w)
+	}
+	return k.scores[w]
+}
+
+// ask asks the networks about the dirty ones.
+func (l *looks) ask(w int) {
 	m := l.c.rows(len(l.dirty), encode.ServiceFeatures)
 	for i, d := range l.dirty {
 		row := l.all[d].row(w)
 		l.c.enc.Encode(row, l.all[d].State, w)
 		copy(m.Row(i), row)
-		l.all[d].known[w] = true
+		l.all[d].known[w], l.all[d].rough[w] = true, false
 	}
 	for i, s := range l.c.pass.Score(l.c.p.nets.Node, m, l.c.enc.Context(w)) {
 		l.all[l.dirty[i]].scores[w] = s
 	}
-	return k.scores[w]
+}
+
+// cut keeps about n of the dirty ones.
+func (l *looks) cut(w, n int) {
+	l.cuts[w] = cut{math.Inf(-1), math.Inf(-1)}
+	if len(l.dirty) <= n {
+		return
+	}
+	least := func(way func(place.Config, int) float64) float64 {
+		l.ranks = l.ranks[:0]
+		for _, d := range l.dirty {
+			l.ranks = append(l.ranks, way(l.all[d].Config, w))
+		}
+		slices.Sort(l.ranks)
+		return l.ranks[len(l.ranks)-n/2]
+	}
+	l.cuts[w] = cut{least(l.c.enc.Gain), least(l.c.enc.Advantage)}
+	kept := l.dirty[:0]
+	for _, d := range l.dirty {
+		if k := l.all[d]; l.cuts[w].passes(l.c.enc, k.Config, w) {
+			kept = append(kept, d)
+		} else {
+			l.guess(k, w)
+		}
+	}
+	l.dirty = kept
+}
+
+// cut is from where on the networks are asked about a node.
+type cut struct{ gain, advantage float64 }
+
+func (c cut) passes(e *encode.Services, at place.Config, w int) bool {
+	return math.IsInf(c.gain, -1) || e.Gain(at, w) >= c.gain || e.Advantage(at, w) >= c.advantage
+}
+
+// farBelow is under every score of the networks.
+const farBelow = -1e4
+
+// guess gives a rough score.
+func (l *looks) guess(k *look, w int) {
+	k.known[w], k.rough[w] = true, true
+	k.scores[w] = farBelow + float32(l.c.enc.Gain(k.Config, w))
 }

@@ -65,8 +65,9 @@ type Options struct {
 	// Pessimism k plans on Value - k*Std where the model predicts.
 	Pessimism float64
 	// Refresh is how many tasks, as a share of the nodes, are placed between two
-	// looks at the whole cluster; 0 means 0.05. A look costs a pass over the
-	// different situations of nodes.
+	// looks at the whole cluster; 0 means 0.05. With more than 7 workloads to come
+	// it is so many more times that. A look costs a pass over the different
+	// situations of nodes.
 	Refresh float64
 	Explain bool
 	// Memory, where not nil, keeps what was learned of co-locations from policy to

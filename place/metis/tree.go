@@ -1,6 +1,8 @@
 package metis
 
 import (
+	"slices"
+
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place/encode"
@@ -109,7 +111,10 @@ func (t *tree) champion(id int32, kind int) champion {
 	if p.children == nil {
 		w := t.c.trial.Workload(kind)
 		for n := p.from; n < p.to; n++ {
-			if s := t.c.looks.score(n, w); (best.node < 0 || s > best.score) && t.c.trial.Check(kind, n) == cluster.Fits {
+			if t.c.trial.Check(kind, n) != cluster.Fits {
+				continue
+			}
+			if s := t.c.looks.score(n, w); best.node < 0 || s > best.score {
 				best.node, best.score = int32(n), s
 			}
 		}
@@ -126,26 +131,34 @@ func (t *tree) champion(id int32, kind int) champion {
 }
 
 // champions are the features of the parts of a part that take the task, and
-// which these are.
+// which these are. Where the score of a champion is rough while that of another
+// is not, its part is left out; where all are, the highest stands alone.
 func (t *tree) champions(id int32, kind int) (rows num.Matrix, open []int32) {
 	w := t.c.trial.Workload(kind)
-	highest := float32(0)
+	best := int32(-1)
+	score := func(child int32) float32 { return t.parts[child].champions[kind].score }
 	for _, child := range t.parts[id].children {
-		c := t.champion(child, kind)
-		if c.node < 0 {
+		if t.champion(child, kind).node < 0 {
 			continue
 		}
-		if len(open) == 0 || c.score > highest {
-			highest = c.score
+		if best < 0 || score(child) > score(best) {
+			best = child
 		}
 		open = append(open, child)
+	}
+	rough := func(child int32) bool {
+		return t.c.looks.of(int(t.parts[child].champions[kind].node)).rough[w]
+	}
+	if best >= 0 {
+		all := rough(best)
+		open = slices.DeleteFunc(open, func(child int32) bool { return child != best && (all || rough(child)) })
 	}
 	rows = t.c.rows(len(open), encode.PartFeatures)
 	for i, child := range open {
 		p := &t.parts[child]
 		row := rows.Row(i)
 		copy(row, t.c.looks.of(int(p.champions[kind].node)).row(w))
-		t.c.enc.EncodePart(row, p.Part, p.champions[kind].score-highest)
+		t.c.enc.EncodePart(row, p.Part, score(child)-score(best))
 	}
 	return rows, open
 }

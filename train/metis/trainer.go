@@ -33,7 +33,7 @@ type Config struct {
 	Explore rl.Schedule
 	Forget  bool
 	// Every is how many updates pass between looks at the validation seeds (10),
-	// Validation how many seeds of each world those are (12).
+	// Validation how many seeds of each world those are (24).
 	Every, Validation int
 	Rl                *rl.Options
 }
@@ -51,7 +51,7 @@ func (c *Config) defaults() {
 	set(&c.Parts, 4)
 	set(&c.Shortlist, 16)
 	set(&c.Every, 10)
-	set(&c.Validation, 12)
+	set(&c.Validation, 24)
 	if c.Prior == 0 {
 		c.Prior = 20
 	}

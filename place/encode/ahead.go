@@ -1,0 +1,110 @@
+package encode
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/cotenant/cotenant/place"
+)
+
+// equal is by how much gains differ at most that prices make equal, as on the
+// only node with room. The workload that gains most is preferred then, so that
+// their numbers don't matter.
+const equal = 1e-9
+
+// pathSteps is how far the features look ahead on a node.
+const pathSteps = 4
+
+// nearby is how many workloads to come are tried on a node one by one once a
+// task is there: where more are to come, those that gain most there now.
+const nearby = 7
+
+type pathKey struct {
+	c, of place.Config // of: whose near workloads are tried
+	room  int32
+}
+
+// view is a co-location as the place of what is to come.
+type view struct {
+	gains []float64 // by workload number; 0 where none is to come
+	near  []int32   // the workloads that gain most, in the order of their numbers
+}
+
+// path is what a node can still become.
+type path struct{ best, mean, worth, free float64 }
+
+// see is the view of a co-location. near is found with the mean gains of the
+// cluster, so not before these are known.
+func (e *Services) see(c place.Config) view {
+	if v, ok := e.views[c]; ok {
+		return v
+	}
+	v := view{gains: make([]float64, len(e.share))}
+	for _, u := range e.kinds {
+		v.gains[u] = e.gain(c, int(u))
+	}
+	v.near = e.kinds
+	if len(e.kinds) > nearby {
+		v.near = slices.Clone(e.kinds)
+		slices.SortStableFunc(v.near, func(a, b int32) int {
+			over := func(u int32) float64 { return math.Round((v.gains[u] - e.mean[u]) / equal) }
+			return cmp.Or(cmp.Compare(over(b), over(a)), cmp.Compare(v.gains[b], v.gains[a]))
+		})
+		v.near = v.near[:nearby]
+		slices.Sort(v.near)
+	}
+	e.views[c] = v
+	return v
+}
+
+// around asks the model at once about one task more of each workload.
+func (e *Services) around(c place.Config, workloads []int32) {
+	e.fill = e.fill[:0]
+	for _, u := range workloads {
+		e.fill = append(e.fill, e.values.Next(c, int(u)))
+	}
+	e.values.Fill(e.fill)
+}
+
+// path looks ahead on a node, a task at a time: of the demand to come that is
+// near to a co-location, the one that gains most over its price joins next.
+func (e *Services) path(c, of place.Config, room int) path {
+	steps := max(0, min(pathSteps, room))
+	key := pathKey{c, of, int32(steps)}
+	if p, ok := e.paths[key]; ok {
+		return p
+	}
+	near := e.see(of).near
+	p := path{
+		best: e.follow(c, near, steps, e.best), mean: e.follow(c, near, steps, e.mean),
+		worth: e.follow(c, near, steps, e.worth), free: e.follow(c, near, min(2, steps), nil),
+	}
+	e.paths[key] = p
+	return p
+}
+
+func (e *Services) follow(c place.Config, near []int32, steps int, price []float64) float64 {
+	sum, top := 0.0, 0.0
+	for range steps {
+		at, most, gain := -1, math.Inf(-1), 0.0
+		e.around(c, near)
+		for _, u := range near {
+			g := e.gain(c, int(u))
+			over := g
+			if price != nil {
+				over -= price[u]
+			}
+			if over > most+equal || over > most-equal && g > gain {
+				at, most, gain = int(u), over, g
+			}
+		}
+		if at < 0 {
+			break
+		}
+		sum += most
+		top = max(top, sum)
+		c = e.values.Next(c, at)
+	}
+	return top
+}
