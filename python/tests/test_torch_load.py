@@ -214,7 +214,11 @@ class Memory(unittest.TestCase):
         answers = ranks.run(3, fills, 6, env=environment)
         self.assertEqual(sorted(s for _, seen, _ in answers for s in seen), [float(i) for i in range(24 * 50)])
         self.assertGreater(answers[1][2], 0, "it always fitted")
-        self.assertLessEqual(max(answers[1][0][25:]), 6, f"sizes of the rank with little memory: {answers[1][0]}")
+        # Of the sizes, 8 is given to begin with; 7 is tried when 6 was seen to fit,
+        # and again while the report of that is on its way.
+        sizes = answers[1][0]
+        self.assertLessEqual(max(sizes[-10:]), 6, f"sizes of the rank with little memory: {sizes}")
+        self.assertLessEqual(sum(n > 6 for n in sizes), 10, f"sizes of the rank with little memory: {sizes}")
 
     def test_one_process(self) -> None:
         from cotenant.torch import Balancer
