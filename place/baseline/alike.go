@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -36,16 +35,24 @@ func newAlike(req place.Request, p *cluster.Placement) *alike {
 	running := make([][]string, len(nodes))
 	for _, r := range req.View.Running() {
 		if n, ok := req.View.NodeIndex(r.Node); ok {
-			running[n] = append(running[n], fmt.Sprintf("%q %v", r.Workload, r.Requests))
+			running[n] = append(running[n], string(amounts(word(nil, r.Workload), r.Requests)))
 		}
 	}
 	a := &alike{
 		placement: p, index: map[string]int32{}, steps: map[uint64]int32{},
 		at: make([]int32, len(nodes)), heapAt: make([]int32, len(nodes)),
 	}
-	a.shape = shapesOf(p, func(n int) string {
+	a.shape = shapesOf(p, func(key []byte, n int) []byte {
+		key = number(key, nodes[n].Slots, len(nodes[n].Devices), len(nodes[n].Taints))
+		for _, t := range nodes[n].Taints {
+			key = word(word(word(key, t.Key), t.Value), t.Effect)
+		}
+		key = amounts(key, nodes[n].Capacity)
 		slices.Sort(running[n])
-		return fmt.Sprint(" ", nodes[n].Slots, nodes[n].Capacity, len(nodes[n].Devices), nodes[n].Taints, running[n])
+		for _, r := range running[n] {
+			key = word(key, r)
+		}
+		return key
 	}, cluster.ZoneKey).of
 	for n := range nodes {
 		a.at[n] = -1

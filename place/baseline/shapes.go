@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -20,7 +21,7 @@ type shapes struct {
 // holds a single node is left out of a shape: all that counts in it is what
 // the node itself runs. Nodes also differ where more, if given, does, and by
 // their domains under the keys.
-func shapesOf(p *cluster.Placement, more func(node int) string, keys ...string) shapes {
+func shapesOf(p *cluster.Placement, more func(key []byte, node int) []byte, keys ...string) shapes {
 	nodes := p.Snapshot().Nodes()
 	rules := p.Snapshot().Constraints()
 	out := shapes{of: make([]int32, len(nodes)), coupled: len(rules.Spread) > 0}
@@ -58,43 +59,34 @@ func shapesOf(p *cluster.Placement, more func(node int) string, keys ...string) 
 	}
 	index := map[string]int32{}
 	var key []byte
-	number := func(x int64) { key = binary.AppendVarint(key, x) }
-	word := func(w string) {
-		number(int64(len(w)))
-		key = append(key, w...)
-	}
 	for n := range nodes {
-		key = key[:0]
-		word(nodes[n].Class)
 		slots, limited := p.FreeSlots(n)
 		if !limited {
 			slots = -1
 		}
-		number(int64(slots))
+		key = number(word(key[:0], nodes[n].Class), slots)
 		for _, x := range p.Free(n) {
-			number(x)
+			key = binary.AppendVarint(key, x)
 		}
-		for _, x := range p.Counts(n) {
-			number(int64(x))
-		}
+		key = number(key, p.Counts(n)...)
 		for _, k := range kindOf {
 			if r := p.Check(k, n); r <= cluster.NoDomain {
-				number(int64(r))
+				key = number(key, int(r))
 			} else {
-				number(0)
+				key = number(key, 0)
 			}
 		}
 		for _, k := range keys {
 			if d, ok := nodes[n].Domain(k); !ok {
-				word("none")
+				key = word(key, "none")
 			} else if size[[2]string{k, d}] > 1 {
-				word("of " + d)
+				key = word(key, "of "+d)
 			} else {
-				word("own")
+				key = word(key, "own")
 			}
 		}
 		if more != nil {
-			word(more(n))
+			key = more(key, n)
 		}
 		id, ok := index[string(key)]
 		if !ok {
@@ -105,4 +97,25 @@ func shapesOf(p *cluster.Placement, more func(node int) string, keys ...string) 
 		out.of[n] = id
 	}
 	return out
+}
+
+// number, word and amounts append to a key so that what follows can't be
+// mistaken for a part of it.
+func number(key []byte, xs ...int) []byte {
+	for _, x := range xs {
+		key = binary.AppendVarint(key, int64(x))
+	}
+	return key
+}
+
+func word(key []byte, w string) []byte {
+	return append(number(key, len(w)), w...)
+}
+
+func amounts(key []byte, r cluster.Resources) []byte {
+	key = number(key, len(r))
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		key = binary.AppendVarint(word(key, name), r[name])
+	}
+	return key
 }
