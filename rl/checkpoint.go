@@ -35,10 +35,7 @@ func (l *Learner) Save(w io.Writer) error {
 	c := checkpoint{
 		Version: checkpointVersion, Shape: l.Net.Shape, Seed: l.seed,
 		Updates: l.updates, Imitations: l.imitations, Rate: l.rate, Mean: l.mean, Square: l.square,
-		Adam: l.adam.State(),
-	}
-	for _, t := range l.Net.Tensors() {
-		c.Tensors = append(c.Tensors, t.Data)
+		Adam: l.adam.State(), Tensors: l.Net.Numbers(),
 	}
 	for _, e := range l.replay.episodes {
 		c.Episodes = append(c.Episodes, e.of)
@@ -135,4 +132,30 @@ func (t *Trajectory) whole() bool {
 		}
 	}
 	return t.Discount > 0 && t.Discount <= 1
+}
+
+// Fingerprint says in words all that a training depends on, so that one goes on
+// only as what it began as: its config, without pointers and whatever does not
+// change the result, the options of its learners (nil for the standard ones),
+// and the names of its worlds.
+func Fingerprint(config any, o *Options, worlds []string) string {
+	learner := ""
+	if o != nil {
+		same := *o
+		same.Workers = 0
+		learner = fmt.Sprintf("%+v", same)
+	}
+	return fmt.Sprintf("%+v %s %q", config, learner, worlds)
+}
+
+// Continues is an error where a checkpoint is of another version than the
+// program reads, or of a training with another fingerprint than now.
+func Continues(version, reads int, then, now string) error {
+	if version != reads {
+		return fmt.Errorf("restore the training: checkpoint version %d, this program reads %d: start anew", version, reads)
+	}
+	if then != now {
+		return fmt.Errorf("restore the training: it began with other options; go on with those of then, or start anew\nthen: %s\nnow:  %s", then, now)
+	}
+	return nil
 }

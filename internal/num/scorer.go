@@ -182,3 +182,30 @@ func (s *Scorer) Tensors() []Tensor {
 	add("value.scale", Matrix{1, 2, s.scale})
 	return all
 }
+
+// Numbers are the elements of all tensors, shared with them.
+func (s *Scorer) Numbers() [][]float32 {
+	var out [][]float32
+	for _, t := range s.Tensors() {
+		out = append(out, t.Data)
+	}
+	return out
+}
+
+// SetNumbers copies what Numbers of a network of the same shape gave. After an
+// error, which is that of another shape, nothing was copied.
+func (s *Scorer) SetNumbers(data [][]float32) error {
+	tensors := s.Tensors()
+	if len(data) != len(tensors) {
+		return fmt.Errorf("%d tensors, want %d", len(data), len(tensors))
+	}
+	for i, t := range tensors {
+		if len(data[i]) != len(t.Data) {
+			return fmt.Errorf("tensor %s has %d elements, want %d", t.Name, len(data[i]), len(t.Data))
+		}
+	}
+	for i, t := range tensors {
+		copy(t.Data, data[i])
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/cotenant/cotenant/internal/num"
+	"github.com/cotenant/cotenant/rl"
 )
 
 // checkpointVersion changes with the layout of checkpoint.
@@ -34,14 +35,9 @@ func (c Config) fingerprint() string {
 	for i := range c.Worlds {
 		names[i] = c.Worlds[i].Name
 	}
-	c.Worlds, c.Workers = nil, 0
-	learner := ""
-	if c.Rl != nil {
-		o := *c.Rl
-		o.Workers = 0
-		learner, c.Rl = fmt.Sprintf("%+v", o), nil
-	}
-	return fmt.Sprintf("%+v %s %q", c, learner, names)
+	o := c.Rl
+	c.Worlds, c.Workers, c.Rl = nil, 0, nil
+	return rl.Fingerprint(c, o, names)
 }
 
 // Save writes all that a Trainer of the same Config needs to go on as if it
@@ -54,9 +50,7 @@ func (t *Trainer) Save(w io.Writer) error {
 	}
 	c.Learner = b.Bytes()
 	if t.best.net != nil {
-		for _, x := range t.best.net.Tensors() {
-			c.Best = append(c.Best, x.Data)
-		}
+		c.Best = t.best.net.Numbers()
 	}
 	if err := gob.NewEncoder(w).Encode(c); err != nil {
 		return fmt.Errorf("save the training: %w", err)
@@ -71,24 +65,14 @@ func (t *Trainer) Restore(r io.Reader) error {
 	if err := gob.NewDecoder(r).Decode(&c); err != nil {
 		return fmt.Errorf("restore the training: not a checkpoint, or damaged: %w", err)
 	}
-	if c.Version != checkpointVersion {
-		return fmt.Errorf("restore the training: checkpoint version %d, this program reads %d: start anew", c.Version, checkpointVersion)
-	}
-	if now := t.Config.fingerprint(); c.Config != now {
-		return fmt.Errorf("restore the training: it began with other options; go on with those of then, or start anew\nthen: %s\nnow:  %s", c.Config, now)
+	if err := rl.Continues(c.Version, checkpointVersion, c.Config, t.Config.fingerprint()); err != nil {
+		return err
 	}
 	var kept *num.Scorer
 	if len(c.Best) > 0 {
 		kept = t.learner.Net.Clone()
-		tensors := kept.Tensors()
-		if len(tensors) != len(c.Best) {
-			return fmt.Errorf("restore the training: its best network has %d tensors, want %d", len(c.Best), len(tensors))
-		}
-		for i, x := range tensors {
-			if len(x.Data) != len(c.Best[i]) {
-				return fmt.Errorf("restore the training: tensor %s of its best network has %d elements, want %d", x.Name, len(c.Best[i]), len(x.Data))
-			}
-			copy(x.Data, c.Best[i])
+		if err := kept.SetNumbers(c.Best); err != nil {
+			return fmt.Errorf("restore the training: its best network: %w", err)
 		}
 	}
 	if err := t.learner.Restore(bytes.NewReader(c.Learner)); err != nil {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/cotenant/cotenant/internal/num"
 	place_metis "github.com/cotenant/cotenant/place/metis"
+	"github.com/cotenant/cotenant/rl"
 )
 
 // checkpointVersion changes with the layout of checkpoint.
@@ -37,39 +37,20 @@ func (c Config) fingerprint() string {
 	for i := range c.Worlds {
 		names[i] = c.Worlds[i].Name
 	}
-	c.Worlds, c.Workers = nil, 0
-	learner := ""
-	if c.Rl != nil {
-		o := *c.Rl
-		o.Workers = 0
-		learner, c.Rl = fmt.Sprintf("%+v", o), nil
-	}
-	return fmt.Sprintf("%+v %s %q", c, learner, names)
+	o := c.Rl
+	c.Worlds, c.Workers, c.Rl = nil, 0, nil
+	return rl.Fingerprint(c, o, names)
 }
 
-func numbers(nets place_metis.Nets) (out [][]float32) {
-	for _, net := range []*num.Scorer{nets.Node, nets.Part} {
-		for _, x := range net.Tensors() {
-			out = append(out, x.Data)
-		}
-	}
-	return out
+func numbers(nets place_metis.Nets) [][]float32 {
+	return append(nets.Node.Numbers(), nets.Part.Numbers()...)
 }
 
 // filled are networks of the shapes of this run with other numbers.
 func (t *Trainer) filled(data [][]float32) (place_metis.Nets, error) {
 	nets := place_metis.Nets{Node: t.node.Net.Clone(), Part: t.part.Net.Clone()}
-	to := numbers(nets)
-	if len(data) != len(to) {
-		return nets, fmt.Errorf("networks of %d tensors, want %d", len(data), len(to))
-	}
-	for i, x := range to {
-		if len(x) != len(data[i]) {
-			return nets, fmt.Errorf("tensor %d has %d elements, want %d", i, len(data[i]), len(x))
-		}
-		copy(x, data[i])
-	}
-	return nets, nil
+	n := min(len(data), len(nets.Node.Tensors()))
+	return nets, errors.Join(nets.Node.SetNumbers(data[:n]), nets.Part.SetNumbers(data[n:]))
 }
 
 // Save writes all that a Trainer of the same Config needs to go on as if it
@@ -100,11 +81,8 @@ func (t *Trainer) Restore(r io.Reader) error {
 	if err := gob.NewDecoder(r).Decode(&c); err != nil {
 		return fmt.Errorf("restore the training: not a checkpoint, or damaged: %w", err)
 	}
-	if c.Version != checkpointVersion {
-		return fmt.Errorf("restore the training: checkpoint version %d, this program reads %d: start anew", c.Version, checkpointVersion)
-	}
-	if now := t.Config.fingerprint(); c.Config != now {
-		return fmt.Errorf("restore the training: it began with other options; go on with those of then, or start anew\nthen: %s\nnow:  %s", c.Config, now)
+	if err := rl.Continues(c.Version, checkpointVersion, c.Config, t.Config.fingerprint()); err != nil {
+		return err
 	}
 	steady, err := t.filled(c.Steady)
 	if err != nil {
