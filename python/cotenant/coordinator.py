@@ -21,6 +21,8 @@ import time
 import urllib.parse
 from typing import Any, Mapping
 
+from cotenant.agreement import Shares
+
 SERVICE = b"/cotenant.balance.v1.BalanceService/"
 
 #: Those headers of an answer that say how long it is.
@@ -250,3 +252,49 @@ class OwnCoordinator:
                 self._process.kill()
                 self._process.wait()
         self._folder.cleanup()
+
+
+class Access:
+    """The coordinator at ``COTENANT_ADDRESS``, or one started here where none is named."""
+
+    def __init__(self) -> None:
+        #: The one started here, if any.
+        self.own: OwnCoordinator | None = None
+
+    def connect(self) -> Coordinator:
+        """A connection to it; one started here that died is started anew."""
+        address = os.environ.get("COTENANT_ADDRESS")
+        if not address:
+            if self.own is not None and not self.own.alive:
+                self.stop()
+            if self.own is None:
+                self.own = OwnCoordinator()
+            address = self.own.address
+        return Coordinator(address, os.environ.get("COTENANT_TOKEN"), os.environ.get("COTENANT_CA"))
+
+    def stop(self) -> None:
+        """Ends the one started here."""
+        if self.own is not None:
+            self.own.stop()
+            self.own = None
+
+
+def shares_of(answer: Mapping[str, Any], workers: int, total: int) -> Shares:
+    """The shares in an answer to Open or Report.
+
+    Raises
+    ------
+    Unreachable
+        There are none, or none of ``total`` for so many workers.
+    """
+    # Protobuf's JSON leaves out what is zero, and writes int64 as strings.
+    try:
+        shares = answer.get("shares") or {}
+        sizes = tuple(int(n) for n in shares.get("batchSizes", ()))
+        generation = int(answer.get("generation", shares.get("generation", 0)))
+        first = int(shares.get("iteration", 0))
+    except (AttributeError, TypeError, ValueError) as e:
+        raise Unreachable(f"the coordinator's answer {answer!r} has no shares: {e}") from e
+    if len(sizes) != workers or sum(sizes) != total or any(n < 0 for n in sizes):
+        raise Unreachable(f"the coordinator's shares {sizes} are none of {total} for {workers}")
+    return Shares(generation, first, sizes, first)

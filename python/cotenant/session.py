@@ -18,7 +18,7 @@ import time
 from typing import Any, Callable, Sequence
 
 from cotenant.agreement import FIELDS, Shares
-from cotenant.coordinator import Coordinator, CoordinatorError, OwnCoordinator, Unreachable
+from cotenant.coordinator import Access, Coordinator, CoordinatorError, Unreachable, shares_of
 
 log = logging.getLogger("cotenant")
 
@@ -78,7 +78,7 @@ class Session(threading.Thread):
     options : more fields of OpenRequest (allocator, predictor, threshold, seed)
     iteration : the next that the job runs
     agreed : what the workers hold; None at the beginning
-    connect : makes the connection; :func:`connection` where None
+    connect : makes the connection; :class:`Access` where None
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Session(threading.Thread):
         self.cpu = 0.0
         #: Reports that the coordinator took.
         self.reported = 0
-        self._own: OwnCoordinator | None = None
-        self._connect = connect or self._connection
+        self.access = Access()
+        self._connect = connect or self.access.connect
         self._coordinator: Coordinator | None = None
         self._generation = 0
         self._newest: Shares | None = None
@@ -175,8 +175,7 @@ class Session(threading.Thread):
             log.info("closing the job: %s", e)
         if self._coordinator is not None:
             self._coordinator.close()
-        if self._own is not None:
-            self._own.stop()
+        self.access.stop()
 
     # The thread.
 
@@ -207,17 +206,6 @@ class Session(threading.Thread):
             self._coordinator.close()
         self._coordinator = None
         self._opened.set()
-
-    def _connection(self) -> Coordinator:
-        address = os.environ.get("COTENANT_ADDRESS")
-        if not address:
-            if self._own is not None and not self._own.alive:
-                self._own.stop()
-                self._own = None
-            if self._own is None:
-                self._own = OwnCoordinator()
-            address = self._own.address
-        return Coordinator(address, os.environ.get("COTENANT_TOKEN"), os.environ.get("COTENANT_CA"))
 
     def _open(self) -> None:
         coordinator = self._connect()
@@ -319,15 +307,5 @@ class Session(threading.Thread):
         )
 
     def _keep(self, answer: dict[str, Any]) -> None:
-        # Protobuf's JSON leaves out what is zero, and writes int64 as strings.
-        try:
-            shares = answer.get("shares") or {}
-            sizes = tuple(int(n) for n in shares.get("batchSizes", ()))
-            generation = int(answer.get("generation", shares.get("generation", 0)))
-            first = int(shares.get("iteration", 0))
-        except (AttributeError, TypeError, ValueError) as e:
-            raise Unreachable(f"the coordinator's answer {answer!r} has no shares: {e}") from e
-        if len(sizes) != len(self.workers) or sum(sizes) != self.global_batch:
-            raise Unreachable(f"the coordinator's shares {sizes} are none of {self.global_batch} for {len(self.workers)}")
-        self._generation = generation
-        self._newest = Shares(generation, first, sizes, first)
+        self._newest = shares_of(answer, len(self.workers), self.global_batch)
+        self._generation = self._newest.generation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import random
 import threading
 from typing import Any, Callable
 
@@ -102,3 +103,18 @@ class FakeCoordinator:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
+
+
+def wander(total: int, workers: int, minimum: int, seed: int) -> Any:
+    """A coordinator whose shares change in every answer, without any reason."""
+    draw = random.Random(seed)
+
+    def script(method: str, request: dict[str, Any]) -> Any:
+        if method != "Report":
+            return None
+        free = total - workers * minimum
+        cuts = sorted(draw.randint(0, free) for _ in range(workers - 1))
+        sizes = [minimum + b - a for a, b in zip([0, *cuts], [*cuts, free])]
+        return {"shares": {"generation": "1", "iteration": str(int(request["iteration"]) + 2), "batchSizes": sizes}}
+
+    return script

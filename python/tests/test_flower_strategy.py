@@ -265,7 +265,7 @@ class Training(unittest.TestCase):
         killed = []
 
         def kill(number: int, reply: Message) -> Message:
-            own = balanced._plans._own
+            own = balanced._plans.access.own
             if number in (3, 6) and own is not None and number not in killed:
                 os.kill(own._process.pid, signal.SIGKILL)
                 own._process.wait()

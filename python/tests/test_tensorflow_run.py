@@ -62,9 +62,9 @@ def steps(rank: int, options: dict[str, Any]) -> Any:
         time.sleep(0.004 * len(x) * (3 if rank == 0 else 1))
         step(x)
         if rank == 0 and i == options.get("kill_coordinator"):
-            while session._own is None:  # not started yet on a busy machine
+            while session.access.own is None:  # not started yet on a busy machine
                 time.sleep(0.01)
-            os.kill(session._own._process.pid, signal.SIGKILL)
+            os.kill(session.access.own._process.pid, signal.SIGKILL)
     reported = session.reported if session else 0
     batches.balancer.close()
     return seen, shares, reported

@@ -148,24 +148,9 @@ def together(rank: int, options: dict[str, Any]) -> Any:
     return result if options.get("dyadic") else [flat(variables)], sizes, batches.balancer._reduction.traces
 
 
-def wander(workers: int, minimum: int, seed: int) -> Any:
-    """A coordinator whose shares change in every answer, without any reason."""
-    draw = random.Random(seed)
-
-    def script(method: str, request: dict[str, Any]) -> Any:
-        if method != "Report":
-            return None
-        free = GLOBAL - workers * minimum
-        cuts = sorted(draw.randint(0, free) for _ in range(workers - 1))
-        sizes = [minimum + b - a for a, b in zip([0, *cuts], [*cuts, free])]
-        return {"shares": {"generation": "1", "iteration": str(int(request["iteration"]) + 2), "batchSizes": sizes}}
-
-    return script
-
-
 class Update(unittest.TestCase):
     def check(self, workers: int, exact: bool = False, seed: int = 1, **options: Any) -> list[Any]:
-        coordinator = fake.FakeCoordinator(wander(workers, options.get("minimum", 1), seed))
+        coordinator = fake.FakeCoordinator(fake.wander(GLOBAL, workers, options.get("minimum", 1), seed))
         self.addCleanup(coordinator.close)
         (want,) = clusters.run(1, alone, options)
         answers = clusters.run(workers, together, options, env={"COTENANT_ADDRESS": coordinator.address})

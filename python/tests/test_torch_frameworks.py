@@ -116,7 +116,7 @@ def lit(rank: int) -> Any:
 
 class Frameworks(unittest.TestCase):
     def check(self, function: Any, *args: Any, accumulate: int = 1, length: int = update.LENGTH) -> None:
-        coordinator = fake.FakeCoordinator(update.wander(3, 1, 1))
+        coordinator = fake.FakeCoordinator(fake.wander(update.GLOBAL, 3, 1, 1))
         self.addCleanup(coordinator.close)
         ((want,),) = ranks.run(1, update.alone, {"accumulate": accumulate, "length": length}, group=False)
         environment = {

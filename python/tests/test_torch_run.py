@@ -55,11 +55,11 @@ def steps(rank: int, options: dict[str, Any]) -> Any:
         model(x).mean().backward()
         if rank == 0 and i == options.get("kill_coordinator"):
             session = loader.balancer.pace.session
-            while session._own is None:  # not started yet on a busy machine
+            while session.access.own is None:  # not started yet on a busy machine
                 time.sleep(0.01)
-            os.kill(session._own._process.pid, signal.SIGKILL)
+            os.kill(session.access.own._process.pid, signal.SIGKILL)
     pace = loader.balancer.pace
-    pid = pace.session._own._process.pid if rank == 0 and pace.session._own else 0
+    pid = pace.session.access.own._process.pid if rank == 0 and pace.session.access.own else 0
     reported = pace.session.reported if rank == 0 else 0
     loader.balancer.close()
     return seen, shares, reported, pid

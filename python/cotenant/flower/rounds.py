@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
-import os
 from typing import Any, Callable, Mapping, Sequence
 
-from cotenant.coordinator import Coordinator, CoordinatorError, OwnCoordinator, Unreachable
+from cotenant.coordinator import Access, Coordinator, CoordinatorError, Unreachable, shares_of
 
 log = logging.getLogger("cotenant")
 
@@ -93,9 +92,9 @@ class Rounds:
         self.minimum = minimum
         self.balance = balance
         self._options = dict(options or {})
-        self._connect = connect or self._connection
+        self.access = Access()
+        self._connect = connect or self.access.connect
         self._coordinator: Coordinator | None = None
-        self._own: OwnCoordinator | None = None
         self._owned: dict[str, int] = {}  # samples, by client that said so
         self._workers: list[dict[str, Any]] = []  # as opened
         self._generation = 0
@@ -214,20 +213,7 @@ class Rounds:
                 log.info("closing the job: %s", e)
             self._coordinator.close()
             self._coordinator = None
-        if self._own is not None:
-            self._own.stop()
-            self._own = None
-
-    def _connection(self) -> Coordinator:
-        address = os.environ.get("COTENANT_ADDRESS")
-        if not address:
-            if self._own is not None and not self._own.alive:
-                self._own.stop()
-                self._own = None
-            if self._own is None:
-                self._own = OwnCoordinator()
-            address = self._own.address
-        return Coordinator(address, os.environ.get("COTENANT_TOKEN"), os.environ.get("COTENANT_CA"))
+        self.access.stop()
 
     def _open(self, number: int, workers: list[dict[str, Any]]) -> None:
         if self._coordinator is None:
@@ -255,17 +241,8 @@ class Rounds:
             self._complained = False
 
     def _keep(self, answer: Mapping[str, Any], clients: int) -> None:
-        # Protobuf's JSON leaves out what is zero, and writes int64 as strings.
-        try:
-            shares = answer.get("shares") or {}
-            sizes = [int(n) for n in shares.get("batchSizes", ())]
-            generation = int(answer.get("generation", shares.get("generation", 0)))
-            held = int(shares.get("iteration", 0))
-        except (AttributeError, TypeError, ValueError) as e:
-            raise Unreachable(f"the coordinator's answer {answer!r} has no shares: {e}") from e
-        if len(sizes) != clients or sum(sizes) != self.samples or min(sizes) < 0:
-            raise Unreachable(f"the coordinator's shares {sizes} are none of {self.samples} for {clients}")
-        self._generation, self._held, self._sizes = generation, held, sizes
+        shares = shares_of(answer, clients, self.samples)
+        self._generation, self._held, self._sizes = shares.generation, shares.iteration, list(shares.batch_sizes)
 
     def _lost(self, e: Exception) -> None:
         if not self._complained:
