@@ -178,7 +178,8 @@ class Balanced(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Any
     ) -> Iterable[Message]:
         """The wrapped strategy's."""
-        return self.strategy.configure_evaluate(server_round, arrays, config, grid)
+        messages: Iterable[Message] = self.strategy.configure_evaluate(server_round, arrays, config, grid)
+        return messages
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """The wrapped strategy's."""
