@@ -21,7 +21,7 @@ bench: build-bench ## hold the quality bounds of scenarios/ against what the cod
 	bin/bench $(if $(SMOKE),-smoke) $(BENCH)
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 build: need-go ## build bin/cotenant
 	$(GO) build -trimpath -o bin/cotenant ./cmd/cotenant
@@ -48,8 +48,28 @@ fuzz: need-go ## every fuzz target for FUZZ (default 5s)
 proto: need-go ## write the Go code of serve/proto anew from its .proto (fetches the compiler once)
 	$(GO) run -C .ci/proto .
 
+# What Kubernetes' programs say that they are: its own build sets it so.
+KUBERNETES := v1.37.2
+KUBERNETES_LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
+
+.PHONY: kubernetes-build kubernetes-test kubernetes-up kubernetes-demo
+kubernetes-build: need-go ## a real Kubernetes control plane, and our programs for it, into kubernetes/bin (7 minutes the first time)
+	cd kubernetes/tools/etcd && $(GO) build -o ../../bin/etcd go.etcd.io/etcd/server/v3
+	cd kubernetes && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o bin/ ./cmd/...
+	cd kubernetes/tools/apiserver && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o ../../bin/ tool
+	cd kubernetes/tools/kwok && $(GO) build -o ../../bin/ tool
+
+kubernetes-test: kubernetes-build ## the tests of kubernetes/, against that control plane
+	cd kubernetes && $(GO) test $(TESTFLAGS) ./...
+
+kubernetes-up: kubernetes-build ## run that control plane with NODES (default 10) nodes until Ctrl-C, and print its kubeconfig
+	kubernetes/bin/controlplane up --nodes $(or $(NODES),10)
+
+kubernetes-demo: kubernetes-build ## the stock scheduler and ours on the same workloads, side by side, and what each placement is worth
+	kubernetes/bin/controlplane demo
+
 clean: ## remove what the other targets made
-	rm -rf bin out report.html
+	rm -rf bin out report.html kubernetes/bin
 
 .PHONY: need-go
 need-go:

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cotenant/cotenant/kubernetes/bench"
+)
+
+func benchCommand() *cobra.Command {
+	var f trialFlags
+	var arrive bool
+	var limits bench.Limits
+	var patience time.Duration
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure schedulers on a control plane: JSON Lines on standard output",
+		Long: `Start a control plane, create the nodes and the pods, and only then the
+scheduler; wait until all pods are bound, or none was for --patience; print what
+the placement is worth by the truth, how fast it was made, and the scheduler's
+own latencies. Every run has a control plane of its own.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			truth, batch, err := f.batch()
+			if err != nil {
+				return err
+			}
+			candidates, err := f.candidates()
+			if err != nil {
+				return err
+			}
+			lines := json.NewEncoder(cmd.OutOrStdout())
+			for round := range f.rounds {
+				for _, c := range candidates {
+					fmt.Fprintf(cmd.ErrOrStderr(), "round %d of %d: %s\n", round+1, f.rounds, c.Name)
+					r, err := bench.Run(cmd.Context(), bench.Trial{
+						Batch: batch, Truth: truth, Scheduler: c, Limits: limits, Arrive: arrive, Patience: patience, Log: cmd.ErrOrStderr(),
+					})
+					if err != nil {
+						return fmt.Errorf("%s: %w", c.Name, err)
+					}
+					if err := lines.Encode(r); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	f.add(fl, 729, 3000, 2)
+	fl.BoolVar(&arrive, "arrive", false, "submit one service after another, each when the one before it is bound")
+	fl.Float32Var(&limits.QPS, "qps", 0, "requests a second that a scheduler's client may send; 0 is its default, 50")
+	fl.Int32Var(&limits.Burst, "burst", 0, "requests that it may send at once; 0 is its default, 100")
+	fl.DurationVar(&patience, "patience", 30*time.Second, "how long no pod may be bound before a run ends")
+	return cmd
+}

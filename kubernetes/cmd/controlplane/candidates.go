@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cotenant/cotenant/kubernetes/bench"
+)
+
+// maxNodes is what one machine carries with ease.
+const maxNodes = 5000
+
+// trialFlags are those of demo and bench: which pods, which schedulers.
+type trialFlags struct {
+	truth   string
+	nodes   int
+	tasks   int
+	mixed   bool
+	seed    uint64
+	rounds  int
+	program string
+	config  string
+}
+
+func (f *trialFlags) add(fl *pflag.FlagSet, nodes, tasks, rounds int) {
+	fl.StringVar(&f.truth, "truth", "", "`FILE` of samples by which placements are judged; without it ../shared/data/metis, or what ships where that is absent")
+	fl.IntVar(&f.nodes, "nodes", nodes, "`N` nodes")
+	fl.IntVar(&f.tasks, "pods", tasks, "`N` pods, evenly of the workloads of the truth")
+	fl.BoolVar(&f.mixed, "mixed", false, "services of 1 to 16 replicas by --seed, instead of one service a workload")
+	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of what is drawn")
+	fl.IntVar(&f.rounds, "rounds", rounds, "run every scheduler `N` times, in turn: A B A B")
+	fl.StringVar(&f.program, "ours", "cotenant-scheduler", "`program` beside the stock scheduler, in the folder of programs or a path; \"none\" for the stock scheduler alone")
+	fl.StringVar(&f.config, "ours-config", "", "`FILE` with its KubeSchedulerConfiguration; ${MODEL} in it becomes the path of the truth as a model file")
+}
+
+// batch reads the truth and makes the pods.
+func (f *trialFlags) batch() (*bench.Truth, bench.Batch, error) {
+	path := f.truth
+	if path == "" {
+		path = bench.Shared("metis/colocation-6435.csv")
+	}
+	truth, err := bench.ReadTruth(path)
+	if err != nil {
+		return nil, bench.Batch{}, fmt.Errorf("--truth: %w", err)
+	}
+	switch {
+	case f.nodes < 1 || f.nodes > maxNodes:
+		return nil, bench.Batch{}, fmt.Errorf("--nodes %d: give 1 to %d", f.nodes, maxNodes)
+	case f.tasks < 1 || f.tasks > f.nodes*truth.Slots:
+		return nil, bench.Batch{}, fmt.Errorf("--pods %d: give 1 to %d, what %d nodes of %d slots hold", f.tasks, f.nodes*truth.Slots, f.nodes, truth.Slots)
+	case f.rounds < 1:
+		return nil, bench.Batch{}, fmt.Errorf("--rounds %d: give 1 or more", f.rounds)
+	}
+	if f.mixed {
+		return truth, truth.Mixed(f.tasks, f.nodes, f.seed), nil
+	}
+	return truth, truth.Even(f.tasks, f.nodes), nil
+}
+
+// candidates are the stock scheduler and ours.
+func (f *trialFlags) candidates() ([]bench.Candidate, error) {
+	all := []bench.Candidate{bench.Stock()}
+	if f.program == "none" {
+		return all, nil
+	}
+	ours := bench.Ours()
+	ours.Program = f.program
+	if f.config != "" {
+		text, err := optional(f.config)
+		if err != nil {
+			return nil, fmt.Errorf("--ours-config: %w", err)
+		}
+		ours.Configuration = text
+	}
+	return append(all, ours), nil
+}
+
+// optional reads a file; "" is no file.
+func optional(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cotenant/cotenant/kubernetes/bench"
+)
+
+func demoCommand() *cobra.Command {
+	var f trialFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the stock scheduler and ours on the same pods, and what each placement is worth",
+		Long: `Submit the same services to the stock scheduler and to ours, each on a control
+plane of its own, in turn; print both placements node by node, and what each is
+worth by the measured table: the mean performance of the pods (1 is as fast as
+alone), and its share of what no placement can exceed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, f) },
+	}
+	f.add(cmd.Flags(), 12, 60, 2)
+	return cmd
+}
+
+func demo(cmd *cobra.Command, f trialFlags) error {
+	truth, batch, err := f.batch()
+	if err != nil {
+		return err
+	}
+	candidates, err := f.candidates()
+	if err != nil {
+		return err
+	}
+	out, log := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	fmt.Fprintf(out, "%d pods of %s on %d nodes of %d slots, judged by %s\n", batch.Tasks(), strings.Join(truth.Workloads, ", "), batch.Nodes, batch.Slots, truth.Name)
+	var results []bench.Result
+	for range f.rounds {
+		for _, c := range candidates {
+			fmt.Fprintf(log, "%s places them:\n", c.Name)
+			r, err := bench.Run(cmd.Context(), bench.Trial{Batch: batch, Truth: truth, Scheduler: c, Log: log})
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+			results = append(results, r)
+		}
+	}
+	if err := sideBySide(out, batch, results[:len(candidates)]); err != nil {
+		return err
+	}
+	return summary(out, results)
+}
+
+// sideBySide prints the first round's placements, a node a line.
+func sideBySide(out io.Writer, b bench.Batch, results []bench.Result) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprint(w, "\nnode")
+	for _, r := range results {
+		fmt.Fprintf(w, "\t%s", r.Scheduler)
+	}
+	fmt.Fprintln(w)
+	for i := range b.Nodes {
+		name := ""
+		for j, r := range results {
+			var key string
+			name, key = b.On(i, r.Placement)
+			if j == 0 {
+				fmt.Fprint(w, name)
+			}
+			fmt.Fprintf(w, "\t%s", key)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+func summary(out io.Writer, results []bench.Result) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "\nscheduler\tbound\tmean performance\tof the bound\tpods/s")
+	for _, r := range results {
+		fmt.Fprintf(w, "%s\t%d of %d\t%.3f\t%.1f %%\t%.0f\n", r.Scheduler, r.Bound, r.Pods, r.MeanPerformance, 100*r.Share, r.PodsPerSecond)
+	}
+	return w.Flush()
+}
