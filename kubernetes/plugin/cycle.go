@@ -1,0 +1,269 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+// PreEnqueue implements framework.PreEnqueuePlugin: pods wait for their group.
+// It is called under the lock of the scheduler's queue.
+func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
+	mode := p.args.ModeOf(pod.Namespace)
+	if mode != config.Enforce && mode != config.Assist {
+		return nil
+	}
+	e := p.waiting.see(pod, time.Now())
+	w := p.waiting
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.groups[e.view.Group]
+	gang := g != nil && g.holdsGang()
+	alone := !gang && (p.args.GroupWindow.Duration == 0 || mode == config.Assist || !p.brain.Now().Known(e.view.Task.Workload))
+	if e.released || alone {
+		e.released = true
+		e.turn, e.issued = true, keepIssued(e)
+		return nil
+	}
+	if gang && !g.enough() {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("%d of at least %d pods of gang %s are there", len(g.pending)+len(g.bound)+len(g.done), g.minimum(), g.name))
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("waits up to %s for more pods of %s", mostWindows*p.args.GroupWindow.Duration, g.name))
+}
+
+// keepIssued is the plan that an entry comes to its turn with: none where the
+// last one had no place for it, since something has changed since.
+func keepIssued(e *entry) *issued {
+	if e.issued != nil && e.issued.Node[e.view.Task.ID] != "" {
+		return e.issued
+	}
+	return nil
+}
+
+// tick lets groups go when their time has come, and looks after gangs.
+func (p *Plugin) tick(ctx context.Context) {
+	ticker := time.NewTicker(max(5*time.Millisecond, p.args.GroupWindow.Duration/4))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration))
+			p.lookAfterGangs(ctx, now)
+		}
+	}
+}
+
+// activate moves pods to the scheduler's active queue. No lock may be held.
+func (c *core) activate(list []*v1.Pod) {
+	if len(list) == 0 {
+		return
+	}
+	named := make(map[string]*v1.Pod, len(list))
+	for _, pod := range list {
+		named[pod.Namespace+"/"+pod.Name] = pod
+	}
+	c.handle.Activate(c.logger, named)
+}
+
+// EventsToRegister implements framework.EnqueueExtensions. Pods that wait for
+// their group are let go by tick; the rest that the plugin rejects, gangs
+// without a place, are tried again when room may have come.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel}},
+		{Event: fwk.ClusterEvent{Resource: fwk.UnscheduledPod, ActionType: fwk.Add}, QueueingHintFn: p.sameGroup},
+	}, nil
+}
+
+func (p *Plugin) sameGroup(_ klog.Logger, pod *v1.Pod, _, newObj any) (fwk.QueueingHint, error) {
+	added, ok := newObj.(*v1.Pod)
+	if !ok {
+		return fwk.Queue, nil
+	}
+	a, gang := groupOf(pod)
+	if b, _ := groupOf(added); gang != nil && a == b {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
+}
+
+// PreFilter implements framework.PreFilterPlugin: it names the node that the
+// plan has for the pod.
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (result *fwk.PreFilterResult, status *fwk.Status) {
+	mode := p.args.ModeOf(pod.Namespace)
+	if probing(state) || mode != config.Enforce && mode != config.Assist {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			p.logger.Error(fmt.Errorf("%v", r), "The plugin panicked", "pod", klog.KObj(pod), "stack", string(debug.Stack()))
+			p.record.fallback(pod, plan.Reason{Code: plan.PolicyPanicked, Words: fmt.Sprint(r)})
+			result, status = nil, fwk.NewStatus(fwk.Skip)
+		}
+	}()
+	if state.IsPodGroupSchedulingCycle() {
+		return p.inPodGroup(ctx, state, pod, infos)
+	}
+	e := p.waiting.see(pod, time.Now())
+	if status := p.takeTurn(e); status != nil {
+		return nil, status
+	}
+	if mode == config.Assist {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	d, why := p.assign(ctx, e, infos)
+	d.Mode, d.Group = mode, e.view.Group
+	state.Write(decisionKey, d)
+	if d.Planned != "" {
+		return &fwk.PreFilterResult{NodeNames: sets.New(d.Planned)}, nil
+	}
+	d.Fallback, d.Why = why.Code, why.Words
+	if why.Code == plan.NoRoom && p.holdsGang(e) {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Words)
+	}
+	p.record.fallback(pod, why)
+	return nil, fwk.NewStatus(fwk.Skip)
+}
+
+// PreFilterExtensions implements framework.PreFilterPlugin.
+func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *Plugin) holdsGang(e *entry) bool {
+	p.waiting.mu.Lock()
+	defer p.waiting.mu.Unlock()
+	g := p.waiting.groups[e.view.Group]
+	return g != nil && g.holdsGang()
+}
+
+// assign finds the pod's node: that of its plan if the node is still as it was,
+// else that of a new plan. Without one, the reason says why.
+func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*Decision, plan.Reason) {
+	s := p.brain.Now()
+	id := e.view.Task.ID
+	p.waiting.takesTurn(e.pod.UID)
+	if !s.Known(e.view.Task.Workload) {
+		return &Decision{Version: s.Version}, plan.Reason{
+			Code:  plan.WorkloadUnknown,
+			Words: fmt.Sprintf("the model knows no workload %q; measure it, or name another with the label cotenant.dev/workload", e.view.Task.Workload),
+		}
+	}
+	x := p.waiting.issuedTo(e.pod.UID)
+	if n := e.pod.Status.NominatedNodeName; n != "" && (x == nil || x.Node[id] != n) {
+		return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: "room was made for the pod on " + n}
+	}
+	why, refused := "first", ""
+	for range 3 {
+		if x == nil || x.version != s.Version || time.Since(x.at) > mostAge {
+			batch := p.waiting.batch(e.pod.UID, p.planned(s))
+			if len(batch) == 0 {
+				batch = []*entry{e}
+			}
+			x = p.plan(ctx, s, batch, infos, why)
+		}
+		d := &Decision{Policy: x.policy, Version: s.Version, Plan: x.number, Pods: len(x.Node), Performance: finite(x.performance(id))}
+		if r, ok := x.Fallback[id]; ok {
+			return d, r
+		}
+		node, ok := x.Node[id]
+		if !ok {
+			return d, plan.Reason{Code: plan.NoRoom, Words: x.Held[id]}
+		}
+		if refused = p.refuses(ctx, e, x, node); refused == "" {
+			d.Planned = node
+			return d, plan.Reason{}
+		}
+		x, why = nil, "stale"
+	}
+	return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: refused}
+}
+
+// performance is what the plan's model believes of a pod; NaN where it is silent.
+func (x *issued) performance(id cluster.TaskID) float64 {
+	if v, ok := x.Performance[id]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// mostAge is how long a plan stands, whatever happens.
+const mostAge = 30 * time.Second
+
+// planned says which pods a plan is made for.
+func (p *Plugin) planned(s interface{ Known(string) bool }) func(*entry) bool {
+	return func(e *entry) bool {
+		return p.args.ModeOf(e.pod.Namespace) == config.Enforce && s.Known(e.view.Task.Workload) &&
+			e.pod.Status.NominatedNodeName == "" && e.pod.Spec.SchedulingGroup == nil
+	}
+}
+
+// refuses says in words why the pod's planned node does not take it any more;
+// "" where it does.
+func (p *Plugin) refuses(ctx context.Context, e *entry, x *issued, node string) string {
+	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
+	if err != nil || info.Node() == nil {
+		return "node " + node + " is gone"
+	}
+	known := p.brain.Now().Known
+	if why := x.Stale(node, tasksOn(info, known)); why != "" {
+		return why
+	}
+	simple := e.plain && x.nodes[node] == info.Node() &&
+		len(p.handle.NominatedPodsForNode(node)) == 0 && len(info.GetPodsWithRequiredAntiAffinity()) == 0
+	if simple && fits(e.view.Task.Requests, info) {
+		return ""
+	}
+	if status := p.admits(ctx, e.pod, info); !status.IsSuccess() {
+		return fmt.Sprintf("node %s: %s", node, status.Message())
+	}
+	return ""
+}
+
+// SignPod implements framework.SignPlugin. Pods that a plan places are not for
+// OpportunisticBatching: its hint of a node would stand above the plan. All
+// others stay in it: an assisted pod's score depends on its workload and on what
+// is on a node alone.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	workload := pods.Workload(pod)
+	_, gang := groupOf(pod)
+	if p.args.ModeOf(pod.Namespace) == config.Enforce && (p.brain.Now().Known(workload) || gang != nil) {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "placed by a plan")
+	}
+	return []fwk.SignFragment{{Key: Name + ".Workload()", Value: workload}}, nil
+}
+
+// Reserve implements framework.ReservePlugin. In the cycle of a PodGroup it
+// runs once for each candidate: what it notes is undone by Unreserve.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if d := decisionOf(state); d != nil {
+		d.Node = node
+	}
+	if state.IsPodGroupSchedulingCycle() {
+		return nil
+	}
+	p.waiting.reserve(pod, node)
+	return nil
+}
+
+// PostBind implements framework.PostBindPlugin.
+func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+	mode, planned := p.args.ModeOf(pod.Namespace), ""
+	if d := decisionOf(state); d != nil {
+		planned = d.Planned
+	}
+	decided(string(mode), planned, node)
+}

@@ -1,0 +1,53 @@
+package plugin
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/topologyaware"
+)
+
+// Plugin is the plugin in the modes assist and enforce.
+type Plugin struct {
+	*core
+	// topology generates the placements of PodGroups; ours comes before its own.
+	topology fwk.PlacementGeneratePlugin
+	binder   fwk.BindPlugin
+	scores   scoreMemory
+}
+
+var (
+	_ fwk.PreEnqueuePlugin        = &Plugin{}
+	_ fwk.EnqueueExtensions       = &Plugin{}
+	_ fwk.PreFilterPlugin         = &Plugin{}
+	_ fwk.PostFilterPlugin        = &Plugin{}
+	_ fwk.PreScorePlugin          = &Plugin{}
+	_ fwk.ScorePlugin             = &Plugin{}
+	_ fwk.SignPlugin              = &Plugin{}
+	_ fwk.ReservePlugin           = &Plugin{}
+	_ fwk.PermitPlugin            = &Plugin{}
+	_ fwk.BindPlugin              = &Plugin{}
+	_ fwk.PostBindPlugin          = &Plugin{}
+	_ fwk.PlacementGeneratePlugin = &Plugin{}
+	_ fwk.PlacementScorePlugin    = &Plugin{}
+)
+
+func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
+	p := &Plugin{core: c}
+	var none runtime.Object
+	topology, err := topologyaware.New(ctx, none, c.handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+	if err != nil {
+		return nil, err
+	}
+	p.topology = topology
+	binder, err := defaultbinder.New(ctx, none, c.handle)
+	if err != nil {
+		return nil, err
+	}
+	p.binder = binder.(fwk.BindPlugin)
+	return p, nil
+}

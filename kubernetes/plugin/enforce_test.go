@@ -1,0 +1,37 @@
+package plugin
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+func TestEnforcePlacesByThePlan(t *testing.T) {
+	w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms", nodes(6, "8")...)
+	w.create(append(list(6, "red"), list(6, "blue")...)...)
+	w.mixed(w.settles(12))
+	p, err := w.client.CoreV1().Pods("default").Get(w.ctx, "red-0", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Decision
+	if err := json.Unmarshal([]byte(p.Annotations[pods.Decision]), &d); err != nil {
+		t.Fatalf("annotation %q: %v", p.Annotations[pods.Decision], err)
+	}
+	if d.Node != p.Spec.NodeName || d.Planned != d.Node || d.Performance == nil || *d.Performance != 1 || d.Policy != "greedy" {
+		t.Errorf("the annotation says %+v, the pod is on %s", d, p.Spec.NodeName)
+	}
+}
+
+func TestUnknownWorkloadsGoByTheStockScores(t *testing.T) {
+	w := start(t, "mode: enforce", nodes(3, "8")...)
+	w.create(pod("green-0", "green"))
+	w.settles(1)
+	if told := w.told(); !strings.Contains(told, "workload-unknown") {
+		t.Errorf("events don't say why:\n%s", told)
+	}
+}

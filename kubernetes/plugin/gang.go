@@ -1,0 +1,260 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// takeTurn lets the gangs that the plugin holds together be placed one at a
+// time: two that each had some of the other's nodes would wait for ever. It
+// returns nil where the pod may go on.
+func (p *Plugin) takeTurn(e *entry) *fwk.Status {
+	if !p.holdsGang(e) {
+		return nil
+	}
+	p.turnMu.Lock()
+	defer p.turnMu.Unlock()
+	if p.turn != "" && p.turn != e.view.Group && p.waiting.unfinished(p.turn) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waits while gang "+p.turn+" is placed")
+	}
+	p.turn = e.view.Group
+	return nil
+}
+
+// endTurn lets other gangs have theirs. No lock may be held.
+func (p *Plugin) endTurn(group string) {
+	p.turnMu.Lock()
+	mine := p.turn == group
+	if mine {
+		p.turn = ""
+	}
+	p.turnMu.Unlock()
+	if mine {
+		p.activate(p.waiting.gangsThatWait(group))
+	}
+}
+
+// unfinished reports whether some pods of a gang have a node and it is not
+// permitted.
+func (w *waiting) unfinished(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.groups[name]
+	return g != nil && len(g.reserved) > 0 && !g.permitted
+}
+
+// gangsThatWait lists the pods of gangs that are complete and have no node.
+func (w *waiting) gangsThatWait(but string) []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*v1.Pod
+	for name, g := range w.groups {
+		if name == but || !g.holdsGang() || !g.enough() {
+			continue
+		}
+		for uid, e := range g.pending {
+			if e.released && g.reserved[uid] == "" {
+				out = append(out, e.pod)
+			}
+		}
+	}
+	return out
+}
+
+// Permit implements framework.PermitPlugin: the pods of a gang wait for each
+// other.
+func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+	name, complete, others := p.waiting.permit(pod)
+	if name == "" {
+		return nil, 0
+	}
+	if !complete {
+		return fwk.NewStatus(fwk.Wait, "waits for the other pods of gang "+name), p.args.WaitTimeout.Duration
+	}
+	for _, uid := range others {
+		if w := p.handle.GetWaitingPod(uid); w != nil {
+			w.Allow(Name)
+		}
+	}
+	gangsEnded.WithLabelValues("permitted").Inc()
+	p.endTurn(name)
+	return nil, 0
+}
+
+// permit counts the pods of a gang that have a node. name is "" where the
+// plugin holds no gang of the pod together.
+func (w *waiting) permit(pod *v1.Pod) (name string, complete bool, others []types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.entries[pod.UID]
+	if e == nil {
+		return "", false, nil
+	}
+	g := w.groups[e.view.Group]
+	if g == nil || !g.holdsGang() {
+		return "", false, nil
+	}
+	if !g.permitted && g.placed() < g.minimum() {
+		return g.name, false, nil
+	}
+	g.permitted = true
+	for uid := range g.reserved {
+		if uid != pod.UID {
+			others = append(others, uid)
+		}
+	}
+	return g.name, true, others
+}
+
+// PostFilter implements framework.PostFilterPlugin. It makes no room: it gives
+// up the nodes that a gang holds when one of its pods has none.
+func (p *Plugin) PostFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if name, held := p.waiting.heldBy(pod); name != "" {
+		p.giveUp(name, held, "pod "+pod.Name+" of gang "+name+" has no node")
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// heldBy lists the pods of the pod's gang that have a node and wait.
+func (w *waiting) heldBy(pod *v1.Pod) (name string, held []types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.entries[pod.UID]
+	if e == nil {
+		return "", nil
+	}
+	g := w.groups[e.view.Group]
+	if g == nil || !g.holdsGang() || g.permitted {
+		return "", nil
+	}
+	for uid := range g.reserved {
+		held = append(held, uid)
+	}
+	return g.name, held
+}
+
+func (p *Plugin) giveUp(name string, held []types.UID, why string) {
+	for _, uid := range held {
+		if w := p.handle.GetWaitingPod(uid); w != nil {
+			w.Reject(Name, why)
+		}
+	}
+	if len(held) > 0 {
+		gangsEnded.WithLabelValues("rejected").Inc()
+	}
+	p.endTurn(name)
+}
+
+// Unreserve implements framework.ReservePlugin: one pod of a gang without its
+// node takes the nodes of those that wait, too. It is idempotent.
+func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if state.IsPodGroupSchedulingCycle() {
+		return
+	}
+	name, held := p.waiting.unreserve(pod)
+	if name != "" {
+		p.giveUp(name, held, "another pod of gang "+name+" lost its node")
+	}
+}
+
+// unreserve returns the gang, and which of its pods wait, where it was not let
+// through yet.
+func (w *waiting) unreserve(pod *v1.Pod) (name string, held []types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	group, _ := groupOf(pod)
+	if e := w.entries[pod.UID]; e != nil {
+		group = e.view.Group
+		e.issued = nil
+	}
+	g := w.groups[group]
+	if g == nil {
+		return "", nil
+	}
+	_, had := g.reserved[pod.UID]
+	delete(g.reserved, pod.UID)
+	letThrough := g.permitted
+	g.permitted = g.permitted && g.placed() >= g.minimum()
+	if !had || !g.holdsGang() || letThrough {
+		return "", nil
+	}
+	for uid := range g.reserved {
+		held = append(held, uid)
+	}
+	return g.name, held
+}
+
+// lookAfterGangs evicts, if so configured, the pods of gangs that have run in
+// part for too long. A gang of which a pod has succeeded is on its way out: its
+// pods finish one by one.
+func (p *Plugin) lookAfterGangs(ctx context.Context, now time.Time) {
+	for _, g := range p.waiting.partial(now, p.args.WaitTimeout.Duration) {
+		p.logger.Info("Gang runs in part", "gang", g.name, "bound", len(g.pods), "minimum", g.minimum, "evict", p.args.EvictPartialGangs)
+		if !p.args.EvictPartialGangs {
+			continue
+		}
+		gangsEnded.WithLabelValues("evicted").Inc()
+		go p.evict(ctx, g)
+	}
+}
+
+type partialGang struct {
+	name    string
+	minimum int
+	pods    map[types.UID]types.NamespacedName
+}
+
+// partial lists gangs, each once for each time that it came to be in part.
+func (w *waiting) partial(now time.Time, most time.Duration) []partialGang {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []partialGang
+	for _, g := range w.groups {
+		if !g.holdsGang() || len(g.bound) == 0 || len(g.done) > 0 || len(g.bound) >= g.minimum() {
+			g.partial, g.evicted = time.Time{}, false
+			continue
+		}
+		if g.partial.IsZero() {
+			g.partial = now
+		}
+		if now.Sub(g.partial) < most || g.evicted {
+			continue
+		}
+		g.evicted = true
+		copied := make(map[types.UID]types.NamespacedName, len(g.bound))
+		for uid, name := range g.bound {
+			copied[uid] = name
+		}
+		out = append(out, partialGang{g.name, g.minimum(), copied})
+	}
+	return out
+}
+
+func (p *Plugin) evict(ctx context.Context, g partialGang) {
+	for uid, name := range g.pods {
+		err := p.handle.ClientSet().PolicyV1().Evictions(name.Namespace).Evict(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+		})
+		if err != nil {
+			p.logger.Error(err, "Evicting a pod of a gang that runs in part", "gang", g.name, "pod", klog.KRef(name.Namespace, name.Name))
+			p.waiting.tryAgain(g.name)
+		}
+	}
+}
+
+// tryAgain lets a gang be listed by partial once more.
+func (w *waiting) tryAgain(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g := w.groups[name]; g != nil {
+		g.evicted, g.partial = false, time.Time{}
+	}
+}

@@ -1,0 +1,203 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func named(prefix string, n int, change ...func(*v1.Pod)) []*v1.Pod {
+	var out []*v1.Pod
+	for i := range n {
+		out = append(out, pod(fmt.Sprintf("%s-%d", prefix, i), "red", change...))
+	}
+	return out
+}
+
+func (w *world) boundOf(prefix string) int {
+	n := 0
+	for name, node := range w.where() {
+		if node != "" && strings.HasPrefix(name, prefix+"-") {
+			n++
+		}
+	}
+	return n
+}
+
+const gangArgs = "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, waitTimeout: 1s"
+
+func TestGangWaitsForItsMinimum(t *testing.T) {
+	w := start(t, gangArgs, nodes(4, "8")...)
+	all := named("g", 3, gang("g", 3))
+	w.create(all[:2]...)
+	w.stays(0, 300*time.Millisecond)
+	w.create(all[2])
+	w.settles(3)
+}
+
+// Two gangs of which each could have some of the nodes that the other needs.
+func TestGangsDoNotWaitForEachOther(t *testing.T) {
+	for _, workload := range []string{"red", "green"} { // placed by a plan, and by the stock scores
+		t.Run(workload, func(t *testing.T) {
+			w := start(t, gangArgs, nodes(6, "1")...)
+			a, b := named("a", 4, gang("a", 4)), named("b", 4, gang("b", 4))
+			for i := range a {
+				for _, p := range []*v1.Pod{a[i], b[i]} {
+					p.Spec.Containers[0].Image = workload
+				}
+				w.create(a[i], b[i])
+			}
+			w.settles(4)
+			w.stays(4, time.Second)
+			first, second := "a", "b"
+			if w.boundOf("b") == 4 {
+				first, second = "b", "a"
+			}
+			if w.boundOf(first) != 4 || w.boundOf(second) != 0 {
+				t.Fatalf("%d of a and %d of b have a node", w.boundOf("a"), w.boundOf("b"))
+			}
+			for i := range 4 {
+				w.remove(fmt.Sprintf("%s-%d", first, i))
+			}
+			w.settles(4)
+			if w.boundOf(second) != 4 {
+				t.Fatalf("%d of %s have a node after the other gang went", w.boundOf(second), second)
+			}
+		})
+	}
+}
+
+func TestGangThatDoesNotFitHoldsNothing(t *testing.T) {
+	w := start(t, gangArgs, nodes(2, "1")...)
+	w.create(named("g", 3, gang("g", 3))...)
+	w.create(pod("red-alone", "red"))
+	w.settles(1)
+	w.stays(1, 500*time.Millisecond)
+	if told := w.told(); !strings.Contains(told, "gang") {
+		t.Errorf("events don't name the gang:\n%s", told)
+	}
+}
+
+// A failed bind of a gang's pod is tried again on the node that it holds.
+func TestFailedBindOfAGangIsTriedAgainOnItsNode(t *testing.T) {
+	w := start(t, gangArgs, nodes(3, "8")...)
+	var failed atomic.Int32
+	var at atomic.Value
+	w.refusing(func(pod, node string) error {
+		if pod == "g-1" && failed.Add(1) <= 3 {
+			at.Store(node)
+			return errors.New("the API server restarts")
+		}
+		return nil
+	})
+	w.create(named("g", 3, gang("g", 3))...)
+	got := w.settles(3)
+	if failed.Load() != 4 || got["g-1"] != at.Load() {
+		t.Errorf("g-1 failed %d times on %v and is on %s", failed.Load()-1, at.Load(), got["g-1"])
+	}
+	for name, n := range w.bound {
+		if n != 1 {
+			t.Errorf("%s was bound %d times", name, n)
+		}
+	}
+}
+
+// A binding whose answer was lost came through nevertheless.
+func TestBindWhoseAnswerWasLost(t *testing.T) {
+	w := start(t, gangArgs, nodes(3, "8")...)
+	var once atomic.Bool
+	w.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		handled, obj, err := w.bind(action)
+		if handled && err == nil && once.CompareAndSwap(false, true) {
+			return true, nil, errors.New("connection reset")
+		}
+		return handled, obj, err
+	})
+	w.create(named("g", 3, gang("g", 3))...)
+	w.settles(3)
+	for name, n := range w.bound {
+		if n != 1 {
+			t.Errorf("%s was bound %d times", name, n)
+		}
+	}
+}
+
+// evictions counts, and takes the pods away as the API server does.
+func (w *world) evictions() *atomic.Int32 {
+	var n atomic.Int32
+	w.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "eviction" {
+			return false, nil, nil
+		}
+		n.Add(1)
+		e := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
+		return true, nil, w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), e.Namespace, e.Name)
+	})
+	return &n
+}
+
+func (w *world) phase(name string, p v1.PodPhase) {
+	w.Helper()
+	got, err := w.client.CoreV1().Pods("default").Get(w.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	got = got.DeepCopy()
+	got.Status.Phase = p
+	got.ResourceVersion += "0"
+	if _, err := w.client.CoreV1().Pods("default").UpdateStatus(w.ctx, got, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// The pods of a gang that finish one by one are not lost.
+func TestPodsThatFinishAreNotLost(t *testing.T) {
+	w := start(t, gangArgs+", evictPartialGangs: true", nodes(3, "8")...)
+	n := w.evictions()
+	w.create(named("g", 3, gang("g", 3))...)
+	w.settles(3)
+	for i := range 2 {
+		w.phase(fmt.Sprintf("g-%d", i), v1.PodSucceeded)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	w.remove("g-0") // as the controller does after a while
+	time.Sleep(1500 * time.Millisecond)
+	if n.Load() != 0 {
+		t.Errorf("%d pods of a gang that finishes were evicted", n.Load())
+	}
+}
+
+func TestGangInPartIsEvictedOnlyIfConfigured(t *testing.T) {
+	for _, evict := range []bool{false, true} {
+		t.Run(fmt.Sprint(evict), func(t *testing.T) {
+			w := start(t, fmt.Sprintf("%s, evictPartialGangs: %v", gangArgs, evict), nodes(3, "8")...)
+			n := w.evictions()
+			w.create(named("g", 3, gang("g", 3))...)
+			w.settles(3)
+			w.remove("g-2")
+			time.Sleep(2500 * time.Millisecond)
+			if got := n.Load(); got != 0 && !evict || got != 2 && evict {
+				t.Errorf("evictPartialGangs: %v: %d evicted", evict, got)
+			}
+		})
+	}
+}
+
+// A pod that takes a lost one's place completes the gang again.
+func TestLostPodIsReplaced(t *testing.T) {
+	w := start(t, gangArgs, nodes(3, "8")...)
+	w.create(named("g", 3, gang("g", 3))...)
+	w.settles(3)
+	w.remove("g-1")
+	w.create(pod("g-1b", "red", gang("g", 3)))
+	w.settles(3)
+}

@@ -1,0 +1,254 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+// policies are made for one version of the files, and remember co-locations
+// from plan to plan.
+type policies struct {
+	state *brain.State
+	plan.Policies
+	name string
+}
+
+// policiesOf makes the policies anew where the files changed, or where an
+// earlier plan still runs with the old ones.
+func (c *core) policiesOf(s *brain.State) (*policies, error) {
+	if c.policies != nil && c.policies.state == s {
+		return c.policies, nil
+	}
+	services, err := s.Services()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := s.Jobs(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	c.policies = &policies{
+		state: s, name: c.args.Policy.Name,
+		Policies: plan.Policies{Model: s.Model, Services: services, Jobs: jobs, Unsure: *c.args.Unsure},
+	}
+	return c.policies, nil
+}
+
+// view is how this scheduler's nodes become a cluster.
+func (c *core) view(s *brain.State) pods.View {
+	return pods.View{Known: s.Known, Class: s.Class, Slots: c.args.SlotsPerNode}
+}
+
+// plan makes one plan for the pods of a batch and issues it to them. infos are
+// the nodes that they may go to. probe asks the scheduler's filters.
+func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos []fwk.NodeInfo, why string) *issued {
+	c.planning.Lock()
+	defer c.planning.Unlock()
+	start := time.Now()
+	defer func() { planSeconds.Observe(time.Since(start).Seconds()) }()
+	plansMade.WithLabelValues(why).Inc()
+	planPods.Observe(float64(len(batch)))
+	c.plans++
+
+	budget := c.args.TimeBudget.Duration + time.Duration(len(batch))*c.args.TimePerPod.Duration
+	made := c.make(ctx, s, batch, infos, start.Add(budget))
+	out := &issued{Plan: made, at: start, version: s.Version, policy: c.args.Policy.Name, number: c.plans, nodes: make(map[string]*v1.Node, len(made.On))}
+	for _, info := range infos {
+		if n := info.Node(); n != nil {
+			out.nodes[n.Name] = n
+		}
+	}
+	c.waiting.issue(batch, out)
+	return out
+}
+
+// make calls the policies in a goroutine of their own, so that one which
+// neither stops nor returns does not stop the scheduler.
+func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos []fwk.NodeInfo, deadline time.Time) *plan.Plan {
+	if c.late.Load() {
+		return all(batch, plan.Reason{Code: plan.PolicyLate, Words: "the policy is still at a plan that was given up on"})
+	}
+	by, err := c.policiesOf(s)
+	if err != nil {
+		return all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()})
+	}
+	groups := c.groups(ctx, batch, infos)
+	problem := plan.Problem{
+		Spec: c.view(s).Spec(infos), Groups: groups, Objective: c.objective, Now: c.now(), Seed: uint64(c.plans),
+		Stop: func() bool { return !time.Now().Before(deadline) },
+	}
+	done := make(chan *plan.Plan, 1)
+	c.late.Store(true)
+	go func() {
+		defer c.late.Store(false)
+		done <- plan.Make(by.Policies, problem)
+	}()
+	// Half as long again for a policy that stops at the deadline to put together
+	// what it has.
+	timer := time.NewTimer(time.Until(deadline) * 3 / 2)
+	defer timer.Stop()
+	select {
+	case p := <-done:
+		return p
+	case <-timer.C:
+		c.policies = nil // what still runs is not for two goroutines
+		return all(batch, plan.Reason{Code: plan.PolicyLate, Words: fmt.Sprintf("no plan for %d pods within the time budget", len(batch))})
+	}
+}
+
+// all is a plan that leaves every pod to the scheduler.
+func all(batch []*entry, why plan.Reason) *plan.Plan {
+	p := &plan.Plan{Fallback: map[cluster.TaskID]plan.Reason{}}
+	for _, e := range batch {
+		p.Fallback[e.view.Task.ID] = why
+	}
+	return p
+}
+
+// groups turns pods that wait into the groups of a plan, with the nodes that
+// the scheduler's filters admit each kind of pod to.
+func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo) []plan.Group {
+	allowed := map[uint64]*plan.Allowed{}
+	shared := map[string]*plan.Allowed{}
+	var out []plan.Group
+	at := map[string]int{}
+	for _, e := range batch {
+		set, probed := allowed[e.kind]
+		if !probed {
+			set = c.admitted(ctx, e.pod, infos)
+			if set != nil {
+				if same, ok := shared[set.Name]; ok {
+					set = same
+				}
+				shared[set.Name] = set
+			}
+			allowed[e.kind] = set
+		}
+		i, ok := at[e.view.Group]
+		if !ok {
+			i = len(out)
+			at[e.view.Group] = i
+			out = append(out, plan.Group{Name: e.view.Group, Gang: e.view.Gang != nil, Arrival: e.since.Sub(c.started), Priority: e.view.Priority})
+		}
+		out[i].Pods = append(out[i].Pods, plan.Pod{
+			Task: e.view.Task, Allowed: set, OnePerNode: pods.OnePerNode(e.pod), Spread: pods.Spread(e.pod),
+		})
+	}
+	return out
+}
+
+// probeKey marks a cycle in which the scheduler's filters are asked: the plugin
+// itself has no say in it.
+const probeKey fwk.StateKey = "cotenant.dev/probe"
+
+type probe struct{}
+
+func (probe) Clone() fwk.StateData { return probe{} }
+
+func probing(state fwk.CycleState) bool {
+	_, err := state.Read(probeKey)
+	return err == nil
+}
+
+// admitted asks the scheduler's own filters which nodes take the pod now; nil
+// is all of them.
+func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) *plan.Allowed {
+	if c.framework == nil {
+		return nil
+	}
+	set := make([]bool, len(infos))
+	state := framework.NewCycleState()
+	state.Write(probeKey, probe{})
+	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
+	var count atomic.Int64
+	if status.IsSuccess() {
+		c.handle.Parallelizer().Until(ctx, len(infos), func(i int) {
+			node := infos[i].Node()
+			if node == nil || !only.AllNodes() && !only.NodeNames.Has(node.Name) {
+				return
+			}
+			if c.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, infos[i]).IsSuccess() {
+				set[i] = true
+				count.Add(1)
+			}
+		}, Name)
+	}
+	if count.Load() == int64(len(infos)) {
+		return nil
+	}
+	var name strings.Builder
+	for _, ok := range set {
+		if ok {
+			name.WriteByte('1')
+		} else {
+			name.WriteByte('0')
+		}
+	}
+	return &plan.Allowed{Name: name.String(), Node: set}
+}
+
+// admits asks the scheduler's filters about one node. state is that of the
+// pod's own cycle: it is not touched.
+func (c *core) admits(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if c.framework == nil {
+		return nil
+	}
+	state := framework.NewCycleState()
+	state.Write(probeKey, probe{})
+	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	if !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
+		return fwk.NewStatus(fwk.Unschedulable, "node is not among those that plugins name")
+	}
+	return c.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+}
+
+// tasksOn lists the pods on a node of which plans know.
+func tasksOn(info fwk.NodeInfo, known func(string) bool) []cluster.TaskID {
+	var ids []cluster.TaskID
+	for _, p := range info.GetPods() {
+		if pod := p.GetPod(); known(pods.Workload(pod)) && !pods.Ended(pod) {
+			ids = append(ids, cluster.TaskID(pod.UID))
+		}
+	}
+	return ids
+}
+
+// fits reports whether what the pod requests is free on the node.
+func fits(request cluster.Resources, info fwk.NodeInfo) bool {
+	free, used := info.GetAllocatable(), info.GetRequested()
+	if len(info.GetPods())+1 > free.GetAllowedPodNumber() {
+		return false
+	}
+	for name, n := range request {
+		left := int64(0)
+		switch name {
+		case cluster.CPU:
+			left = free.GetMilliCPU() - used.GetMilliCPU()
+		case cluster.Memory:
+			left = free.GetMemory() - used.GetMemory()
+		case string(v1.ResourceEphemeralStorage):
+			left = free.GetEphemeralStorage() - used.GetEphemeralStorage()
+		default:
+			left = free.GetScalarResources()[v1.ResourceName(name)] - used.GetScalarResources()[v1.ResourceName(name)]
+		}
+		if n > left {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,176 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/place"
+)
+
+// Name of the plugin in configurations.
+const Name = "Cotenant"
+
+// core is what the plugin has in every mode.
+type core struct {
+	args      *config.CotenantArgs
+	handle    fwk.Handle
+	framework framework.Framework // the handle; nil where it is none
+	brain     *brain.Brain
+	objective place.Objective
+	waiting   *waiting
+	record    *recorder
+	logger    klog.Logger
+	started   time.Time
+
+	// planning is one plan at a time; late says that one given up on still runs.
+	planning sync.Mutex
+	late     atomic.Bool
+	plans    int
+	policies *policies
+
+	// turn is the gang that is being placed: one at a time, so that no two wait for
+	// each other's nodes.
+	turnMu sync.Mutex
+	turn   string
+}
+
+// New makes the plugin. In the mode shadow it is one that has none of the
+// extension points which change decisions or turn OpportunisticBatching off.
+func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+	args, ok := obj.(*config.CotenantArgs)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s: its args are of type %T, not CotenantArgs of kubescheduler.config.k8s.io/v1", Name, obj)
+	}
+	if err := config.Validate(field.NewPath("pluginConfig").Key(Name), args); err != nil {
+		return nil, err
+	}
+	b, err := brain.New(filesOf(args))
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	registerMetrics()
+	objective, err := place.ParseObjective(args.Objective)
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		args: args, handle: h, brain: b, objective: objective, waiting: newWaiting(),
+		logger: klog.FromContext(ctx).WithName(Name), started: time.Now(),
+	}
+	c.framework, _ = h.(framework.Framework)
+	c.record = newRecorder(h, args, c.logger)
+	noteVersion(h.ProfileName(), b.Now().Version)
+	shadow := args.Most() == config.Shadow || args.Most() == config.Off
+	c.waiting.always = shadow
+	if err := c.watch(ctx); err != nil {
+		return nil, err
+	}
+	go c.keep(ctx)
+	if shadow {
+		c.logger.Info("Shadow mode: decides, records, changes nothing", "version", b.Now().Version)
+		return &Shadow{core: c}, nil
+	}
+	p, err := newPlugin(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	go p.tick(ctx)
+	c.logger.Info("Ready", "mode", args.Mode, "namespaces", args.Namespaces, "version", b.Now().Version)
+	return p, nil
+}
+
+func filesOf(args *config.CotenantArgs) brain.Files {
+	f := brain.Files{
+		Model: args.Model.Path, Samples: args.Samples.Path, Columns: args.Samples.Columns,
+		Services: brain.Policy{Name: args.Policy.Name, File: args.Policy.Path, Params: args.Policy.Params},
+	}
+	if j := args.JobsPolicy; j != nil {
+		f.Jobs = brain.Policy{Name: j.Name, File: j.Path, Params: j.Params}
+	}
+	return f
+}
+
+// Name implements framework.Plugin.
+func (c *core) Name() string { return Name }
+
+// now is the time since the start, by a monotonic clock.
+func (c *core) now() time.Duration { return time.Since(c.started) }
+
+// ours reports whether a pod waits for this profile.
+func (c *core) ours(pod *v1.Pod) bool {
+	return pod.Spec.SchedulerName == c.handle.ProfileName() && pod.Spec.NodeName == "" &&
+		pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
+		pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
+}
+
+// watch keeps the pods that wait, and the gangs, as the API server has them.
+func (c *core) watch(ctx context.Context) error {
+	informer := c.handle.SharedInformerFactory().Core().V1().Pods().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.observe(obj) },
+		UpdateFunc: func(_, obj any) { c.observe(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = gone.Obj
+			}
+			if pod, ok := obj.(*v1.Pod); ok {
+				c.waiting.gone(pod)
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("plugin %s: watching pods: %w", Name, err)
+	}
+	return nil
+}
+
+func (c *core) observe(obj any) {
+	pod, ok := obj.(*v1.Pod)
+	if !ok || pod.Spec.SchedulerName != c.handle.ProfileName() {
+		return
+	}
+	switch {
+	case c.ours(pod):
+		c.waiting.see(pod, time.Now())
+	case pod.Spec.NodeName != "":
+		c.waiting.ran(pod)
+	default:
+		c.waiting.gone(pod)
+	}
+}
+
+// keep reads the files again when they change.
+func (c *core) keep(ctx context.Context) {
+	ticker := time.NewTicker(c.args.ReloadPeriod.Duration)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		changed, err := c.brain.Reload()
+		switch {
+		case err != nil:
+			reloads.WithLabelValues("refused").Inc()
+			c.logger.Error(err, "Files are bad: what was read before stays in use")
+		case changed:
+			reloads.WithLabelValues("loaded").Inc()
+			noteVersion(c.handle.ProfileName(), c.brain.Now().Version)
+			c.logger.Info("Files changed: a new version is in use", "version", c.brain.Now().Version)
+		}
+	}
+}

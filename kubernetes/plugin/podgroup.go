@@ -1,0 +1,201 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+// planKey holds the plan of a PodGroup in its cycle.
+const planKey fwk.StateKey = "cotenant.dev/plan"
+
+// ownPlacement names the placement that is the plan's nodes.
+const ownPlacement = "cotenant"
+
+// groupPlan is a plan for the pods of a PodGroup, and on which nodes it was made.
+type groupPlan struct {
+	*issued
+	from *fwk.Placement // "" of the whole cluster
+}
+
+// Clone implements framework.StateData.
+func (g *groupPlan) Clone() fwk.StateData { return g }
+
+// GeneratePlacements implements framework.PlacementGeneratePlugin: the nodes of
+// our plan come first, then what the plugin in the tree generates. Where that
+// offers domains of a topology, a plan is made in each, and the best is offered.
+func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
+	result, status := p.topology.GeneratePlacements(ctx, state, group, parent)
+	if !status.IsSuccess() || group.GetCompositePodGroup() != nil || p.args.ModeOf(group.GetNamespace()) != config.Enforce {
+		return result, status
+	}
+	best := p.bestPlan(ctx, group.GetUnscheduledPods(), result.Placements)
+	if best == nil {
+		return result, status
+	}
+	state.Write(planKey, best)
+	own := &fwk.Placement{Name: ownPlacement}
+	named := sets.New[string]()
+	for _, node := range best.Node {
+		named.Insert(node)
+	}
+	for _, info := range best.from.Nodes {
+		if named.Has(info.Node().Name) {
+			own.Nodes = append(own.Nodes, info)
+		}
+	}
+	return &fwk.GeneratePlacementsResult{Placements: append([]*fwk.Placement{own}, result.Placements...)}, nil
+}
+
+// mostDomains bounds the plans for one group.
+const mostDomains = 32
+
+func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk.Placement) *groupPlan {
+	s := p.brain.Now()
+	var batch []*entry
+	for _, pod := range list {
+		if !s.Known(pods.Workload(pod)) {
+			p.record.fallback(pod, plan.Reason{Code: plan.WorkloadUnknown, Words: "the model knows no workload " + pods.Workload(pod)})
+			return nil
+		}
+		batch = append(batch, p.waiting.see(pod, time.Now()))
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	var best *groupPlan
+	worth := 0.0
+	for _, from := range placements[:min(len(placements), mostDomains)] {
+		x := p.plan(ctx, s, batch, from.Nodes, "first")
+		if why, failed := x.Fallback[batch[0].view.Task.ID]; failed {
+			p.record.fallback(batch[0].pod, why)
+			if why.Code == plan.PolicyLate {
+				break
+			}
+			continue
+		}
+		sum := 0.0
+		for id := range x.Node {
+			if v := x.performance(id); v == v { // not NaN
+				sum += v
+			}
+		}
+		if len(x.Node) > 0 && (best == nil || len(x.Node) > len(best.Node) || len(x.Node) == len(best.Node) && sum > worth) {
+			best, worth = &groupPlan{x, from}, sum
+		}
+	}
+	return best
+}
+
+// inPodGroup is PreFilter in the cycle of a PodGroup: it names the planned node
+// while the plan's own placement is tried, and leaves the others alone. Without
+// placements (TopologyAwareWorkloadScheduling is off) the plan is made here, at
+// the first pod's turn.
+func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	skip := fwk.NewStatus(fwk.Skip)
+	cycle := state.GetPodGroupSchedulingCycle()
+	if cycle == nil || p.args.ModeOf(pod.Namespace) != config.Enforce {
+		return nil, skip
+	}
+	data, err := cycle.Read(planKey)
+	if err != nil {
+		if p.tried() != nil {
+			return nil, skip // placements were generated, and no plan was among them
+		}
+		best := p.bestPlan(ctx, p.unscheduled(pod), []*fwk.Placement{{Nodes: infos}})
+		if best == nil {
+			best = &groupPlan{}
+		}
+		cycle.Write(planKey, best)
+		data = best
+	}
+	g, _ := data.(*groupPlan)
+	if g == nil || g.issued == nil {
+		return nil, skip
+	}
+	if now := p.tried(); now != nil && now.Name != ownPlacement {
+		return nil, skip
+	}
+	id := cluster.TaskID(pod.UID)
+	node := g.Node[id]
+	d := &Decision{
+		Mode: config.Enforce, Policy: g.policy, Version: g.version, Plan: g.number, Pods: len(g.Node), Planned: node,
+		Performance: finite(g.performance(id)), Why: g.Held[id],
+	}
+	d.Group, _ = groupOf(pod)
+	state.Write(decisionKey, d)
+	if node == "" {
+		return nil, skip
+	}
+	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
+}
+
+// tried is the placement that the scheduler tries now; nil where there is none.
+func (p *Plugin) tried() *fwk.Placement {
+	if s, ok := p.handle.SnapshotSharedLister().(interface{ GetPlacement() *fwk.Placement }); ok {
+		return s.GetPlacement()
+	}
+	return nil
+}
+
+// unscheduled lists the pods of the pod's PodGroup that wait.
+func (p *Plugin) unscheduled(pod *v1.Pod) []*v1.Pod {
+	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return nil
+	}
+	state, err := p.handle.PodGroupManager().PodGroupStates().Get(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
+	if err != nil {
+		return []*v1.Pod{pod}
+	}
+	out := []*v1.Pod{pod}
+	for _, other := range state.UnscheduledPods() {
+		if other.UID != pod.UID {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// ScorePlacement implements framework.PlacementScorePlugin: what the model
+// expects of the pods where a placement puts them, neutral where it is silent.
+func (p *Plugin) ScorePlacement(_ context.Context, _ fwk.PlacementCycleState, group fwk.PodGroupInfo, placed *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+	if m := p.args.ModeOf(group.GetNamespace()); m != config.Enforce && m != config.Assist {
+		return *p.args.Neutral, nil
+	}
+	s := p.brain.Now()
+	on, class := map[string]cluster.Colocation{}, map[string]string{}
+	for _, info := range placed.Nodes {
+		on[info.Node().Name], class[info.Node().Name] = colocation(info, s), s.Class(pods.Class(info.Node()))
+	}
+	gain, touched := 0.0, map[string]bool{}
+	for _, a := range placed.ProposedAssignments {
+		node, w := a.GetNodeName(), pods.Workload(a.GetPod())
+		if on[node] == nil || !s.Known(w) {
+			return *p.args.Neutral, nil
+		}
+		if !touched[node] {
+			touched[node] = true
+			gain -= p.scores.sum(s, class[node], on[node])
+		}
+		on[node] = on[node].With(w)
+	}
+	for node := range touched {
+		gain += p.scores.sum(s, class[node], on[node])
+	}
+	score, odd := scoreOf(gain/float64(max(1, len(placed.ProposedAssignments))), *p.args.Neutral)
+	if odd {
+		oddScores.Inc()
+	}
+	return score, nil
+}
+
+// PlacementScoreExtensions implements framework.PlacementScorePlugin.
+func (p *Plugin) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }

@@ -1,0 +1,100 @@
+package pods
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/cotenant/cotenant/cluster"
+)
+
+// ClassLabels name the class of a node; the first that is there wins.
+var ClassLabels = []string{"cotenant.dev/class", v1.LabelInstanceTypeStable, v1.LabelInstanceType}
+
+// View says how a scheduler's nodes become a cluster.
+type View struct {
+	// Known reports whether the model knows a workload: the others take room, and
+	// interfere with nobody as far as is known.
+	Known func(workload string) bool
+	// Class turns the class that a node's labels name into one that the model
+	// knows.
+	Class func(labelled string) string
+	// Slots is the most tasks of known workloads on a node; 0 is as many pods as
+	// the node admits.
+	Slots int
+	// Leave names pods that are left out, as if they were not there.
+	Leave func(uid cluster.TaskID) bool
+}
+
+// Spec is the cluster that a scheduler's nodes and the pods on them are: what
+// other pods request is taken off a node's capacity, and off its slots.
+func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
+	spec := cluster.Spec{Nodes: make([]cluster.Node, 0, len(infos))}
+	for _, info := range infos {
+		node := info.Node()
+		if node == nil {
+			continue
+		}
+		n := cluster.Node{Name: node.Name, Class: v.Class(Class(node)), Labels: maps.Clone(node.Labels), Capacity: amounts(info.GetAllocatable())}
+		admits := info.GetAllocatable().GetAllowedPodNumber()
+		tasks := 0
+		for _, p := range info.GetPods() {
+			pod := p.GetPod()
+			if Ended(pod) || v.Leave != nil && v.Leave(cluster.TaskID(pod.UID)) {
+				continue
+			}
+			requests := amounts(p.CalculateResource().Resource)
+			w := Workload(pod)
+			if w == "" || !v.Known(w) {
+				admits--
+				for name, amount := range requests {
+					n.Capacity[name] = max(0, n.Capacity[name]-amount)
+				}
+				continue
+			}
+			tasks++
+			name, _ := group(pod)
+			spec.Running = append(spec.Running, cluster.Running{
+				Task: cluster.Task{ID: cluster.TaskID(pod.UID), Workload: w, Role: role(pod), Requests: requests},
+				Node: n.Name, Group: name,
+			})
+		}
+		if v.Slots > 0 {
+			admits = min(admits, v.Slots)
+		}
+		if admits < max(1, tasks) {
+			n.Unschedulable = true // no slot is free, and 0 would mean no limit
+			admits = max(1, tasks)
+		}
+		n.Slots = admits
+		spec.Nodes = append(spec.Nodes, n)
+	}
+	return spec
+}
+
+// Class is the class of a node as its labels say; "" where they do not.
+func Class(node *v1.Node) string {
+	for _, k := range ClassLabels {
+		if c := node.Labels[k]; c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+func amounts(r fwk.Resource) cluster.Resources {
+	out := cluster.Resources{}
+	set := func(name string, n int64) {
+		if n > 0 {
+			out[name] = n
+		}
+	}
+	set(cluster.CPU, r.GetMilliCPU())
+	set(cluster.Memory, r.GetMemory())
+	set(string(v1.ResourceEphemeralStorage), r.GetEphemeralStorage())
+	for name, n := range r.GetScalarResources() {
+		set(string(name), n)
+	}
+	return out
+}

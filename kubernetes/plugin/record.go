@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+)
+
+// Decision is what the annotation cotenant.dev/decision holds.
+type Decision struct {
+	Mode    config.Mode `json:"mode"`
+	Policy  string      `json:"policy,omitempty"`
+	Version string      `json:"version,omitempty"`
+	// Plan numbers the plan, Pods is how many it was for.
+	Plan int `json:"plan,omitempty"`
+	Pods int `json:"pods,omitempty"`
+	// Planned is the node that the plan names; Node where the pod went.
+	Planned string `json:"planned,omitempty"`
+	Node    string `json:"node,omitempty"`
+	Group   string `json:"group,omitempty"`
+	// Performance is what the model expects of the pod on the planned node, 1 is
+	// alone; absent where it is silent.
+	Performance *float64 `json:"performance,omitempty"`
+	// Fallback is why the scheduler's own scores decided: a code, and in words.
+	Fallback plan.Code `json:"fallback,omitempty"`
+	Why      string    `json:"why,omitempty"`
+}
+
+// Clone implements framework.StateData.
+func (d *Decision) Clone() fwk.StateData { return d }
+
+// JSON is the decision as the annotation has it.
+func (d *Decision) JSON() string {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Sprintf(`{"why":%q}`, err.Error())
+	}
+	return string(text)
+}
+
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	x = math.Round(x*1e4) / 1e4
+	return &x
+}
+
+const decisionKey fwk.StateKey = "cotenant.dev/decision"
+
+// decisionOf is what was decided in this cycle; nil where nothing was.
+func decisionOf(state fwk.CycleState) *Decision {
+	data, err := state.Read(decisionKey)
+	if err != nil {
+		return nil
+	}
+	d, _ := data.(*Decision)
+	return d
+}
+
+// recorder tells people what was decided.
+type recorder struct {
+	handle fwk.Handle
+	events bool
+	logger klog.Logger
+
+	mu     sync.Mutex
+	logged map[plan.Code]bool
+}
+
+func newRecorder(h fwk.Handle, args *config.CotenantArgs, logger klog.Logger) *recorder {
+	return &recorder{handle: h, events: args.Events != "none", logger: logger, logged: map[plan.Code]bool{}}
+}
+
+// fallback counts that a pod is left to the scheduler, logs each reason once,
+// and names it in the pod's event.
+func (r *recorder) fallback(pod *v1.Pod, why plan.Reason) {
+	fallbacks.WithLabelValues(string(why.Code)).Inc()
+	r.mu.Lock()
+	first := !r.logged[why.Code]
+	r.logged[why.Code] = true
+	r.mu.Unlock()
+	if first {
+		r.logger.Info("Left to the scheduler's own scores; told once for each reason, then only counted", "pod", klog.KObj(pod), "reason", why.Code, "why", why.Words)
+	}
+	kind := v1.EventTypeWarning
+	if why.Code == plan.WorkloadUnknown { // no news: most clusters hold many
+		kind = v1.EventTypeNormal
+	}
+	r.event(pod, kind, "CotenantFallback", "left to the scheduler's own scores: %s: %s", why.Code, why.Words)
+}
+
+// event is cut to what the API server takes.
+func (r *recorder) event(pod *v1.Pod, kind, reason, format string, args ...any) {
+	if !r.events {
+		return
+	}
+	const most = 1000
+	note := fmt.Sprintf(format, args...)
+	if len(note) > most {
+		note = note[:most] + "..."
+	}
+	if e := r.handle.EventRecorder(); e != nil {
+		e.Eventf(pod, nil, kind, reason, "Scheduling", "%s", note)
+	}
+}

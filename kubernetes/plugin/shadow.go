@@ -1,0 +1,123 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+// Shadow is the plugin in the mode shadow: it plans beside the scheduler, on the
+// same nodes, and tells where it would have put a pod.
+type Shadow struct {
+	*core
+	busy atomic.Bool
+}
+
+var (
+	_ fwk.ReservePlugin  = &Shadow{}
+	_ fwk.PostBindPlugin = &Shadow{}
+)
+
+// Reserve implements framework.ReservePlugin. The scheduler has decided: it
+// only takes what is needed for a plan, which is made beside it.
+func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if s.args.ModeOf(pod.Namespace) != config.Shadow || state.IsPodGroupSchedulingCycle() {
+		return nil
+	}
+	e := s.waiting.see(waits(pod), time.Now())
+	now := s.brain.Now()
+	d := &Decision{Mode: config.Shadow, Version: now.Version, Node: node, Group: e.view.Group}
+	state.Write(decisionKey, d)
+	if !now.Known(e.view.Task.Workload) || s.waiting.issuedTo(e.pod.UID) != nil {
+		return nil
+	}
+	infos, err := s.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil || !s.busy.CompareAndSwap(false, true) {
+		return nil // planned for by the next pod's turn, or not at all
+	}
+	batch := s.waiting.batch(e.pod.UID, func(e *entry) bool {
+		return s.args.ModeOf(e.pod.Namespace) == config.Shadow && now.Known(e.view.Task.Workload)
+	})
+	// The snapshot is the scheduler's own and changes: what a plan stands on is
+	// read here, and the policies go on beside.
+	groups := s.groups(ctx, batch, infos)
+	spec := s.view(now).Spec(infos)
+	go func() {
+		defer s.busy.Store(false)
+		s.planBeside(now, batch, groups, spec)
+	}()
+	return nil
+}
+
+// waits is the pod as it was before the scheduler gave it a node.
+func waits(pod *v1.Pod) *v1.Pod {
+	if pod.Spec.NodeName == "" {
+		return pod
+	}
+	copied := pod.DeepCopy()
+	copied.Spec.NodeName = ""
+	return copied
+}
+
+// Unreserve implements framework.ReservePlugin.
+func (s *Shadow) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+// PostBind implements framework.PostBindPlugin: it tells what the plan, if there
+// was one in time, had for the pod.
+func (s *Shadow) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+	d := decisionOf(state)
+	if d == nil {
+		return
+	}
+	if x := s.waiting.issuedTo(pod.UID); x != nil {
+		id := pods.Read(pod).Task.ID
+		d.Policy, d.Plan, d.Pods, d.Planned, d.Performance = x.policy, x.number, len(x.Node), x.Node[id], finite(x.performance(id))
+		if why, ok := x.Fallback[id]; ok {
+			d.Fallback, d.Why = why.Code, why.Words
+			s.record.fallback(pod, why)
+		}
+	}
+	decided(string(config.Shadow), d.Planned, node)
+	if d.Planned != "" {
+		s.record.event(pod, v1.EventTypeNormal, "CotenantShadow", "%s", shadowWords(d))
+	}
+}
+
+func shadowWords(d *Decision) string {
+	if d.Planned == d.Node {
+		return fmt.Sprintf("would have gone to %s, too; decision: %s", d.Planned, d.JSON())
+	}
+	return fmt.Sprintf("would have gone to %s, went to %s; decision: %s", d.Planned, d.Node, d.JSON())
+}
+
+// planBeside makes and issues a plan from what Reserve read.
+func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Group, spec cluster.Spec) {
+	s.planning.Lock()
+	defer s.planning.Unlock()
+	start := time.Now()
+	budget := s.args.TimeBudget.Duration + time.Duration(len(batch))*s.args.TimePerPod.Duration
+	by, err := s.policiesOf(now)
+	if err != nil {
+		s.waiting.issue(batch, &issued{Plan: all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()}), at: start, version: now.Version})
+		return
+	}
+	s.plans++
+	made := plan.Make(by.Policies, plan.Problem{
+		Spec: spec, Groups: groups, Objective: s.objective, Now: s.now(), Seed: uint64(s.plans),
+		Stop: func() bool { return time.Since(start) > budget },
+	})
+	s.waiting.issue(batch, &issued{Plan: made, at: start, version: now.Version, policy: by.name, number: s.plans})
+	planSeconds.Observe(time.Since(start).Seconds())
+	planPods.Observe(float64(len(batch)))
+	plansMade.WithLabelValues("first").Inc()
+}

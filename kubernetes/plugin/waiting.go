@@ -1,0 +1,344 @@
+package plugin
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+)
+
+// entry is a pod that waits for a node, as it was last seen. All but the last
+// three fields stay as they are: a changed pod gets a new entry.
+type entry struct {
+	pod   *v1.Pod
+	view  pods.Pod
+	kind  uint64
+	plain bool
+	// since is when it was first seen; seq in which order.
+	since time.Time
+	seq   int
+
+	// The rest is under the lock of waiting.
+
+	// released pods may be scheduled; the others wait for their group.
+	released bool
+	// turn says that the scheduler will try it: it is planned for.
+	turn bool
+	// issued is the plan that it is in; nil where there is none.
+	issued *issued
+}
+
+// issued is a plan that was made, and with what.
+type issued struct {
+	*plan.Plan
+	at      time.Time
+	version string
+	policy  string
+	number  int
+	nodes   map[string]*v1.Node // as the filters saw them
+}
+
+// waiting are the pods that wait for a node, by group, and the gangs.
+type waiting struct {
+	mu      sync.Mutex
+	entries map[types.UID]*entry
+	groups  map[string]*group
+	seq     int
+	// always says that every pod is planned for at once: nothing tells when its turn
+	// comes.
+	always bool
+}
+
+// group is what is known of the pods of one decision.
+type group struct {
+	name    string
+	gang    *pods.Gang
+	pending map[types.UID]*entry
+	// reserved have a node in the scheduler's cache, and are not bound as far as is
+	// known.
+	reserved map[types.UID]string
+	// bound run, as the API server says; done have succeeded.
+	bound map[types.UID]types.NamespacedName
+	done  map[types.UID]bool
+	// permitted says that the pods that were reserved were let through.
+	permitted bool
+	// need is how many go together where the pods don't say.
+	need int
+	// partial is since when the gang runs in part; zero where it does not.
+	partial time.Time
+	evicted bool
+}
+
+func newWaiting() *waiting {
+	return &waiting{entries: map[types.UID]*entry{}, groups: map[string]*group{}}
+}
+
+// see takes in a pod that waits.
+func (w *waiting) see(pod *v1.Pod, now time.Time) *entry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seeLocked(pod, now)
+}
+
+func (w *waiting) seeLocked(pod *v1.Pod, now time.Time) *entry {
+	old, ok := w.entries[pod.UID]
+	if ok && old.pod.ResourceVersion == pod.ResourceVersion {
+		return old
+	}
+	e := &entry{pod: pod, view: pods.Read(pod), kind: pods.Kind(pod), plain: pods.Plain(pod)}
+	if ok {
+		e.since, e.seq, e.released, e.turn = old.since, old.seq, old.released, old.turn
+		if e.kind == old.kind {
+			e.issued = old.issued
+		}
+		if old.view.Group != e.view.Group {
+			w.leaveLocked(old.view.Group, pod.UID)
+		}
+	} else {
+		w.seq++
+		e.since, e.seq, e.turn = now, w.seq, w.always
+	}
+	w.entries[pod.UID] = e
+	w.groupLocked(e.view.Group, e.view.Gang).pending[pod.UID] = e
+	return e
+}
+
+// takesTurn notes that the pod's turn is here.
+func (w *waiting) takesTurn(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.entries[uid]; e != nil {
+		e.turn = false
+	}
+}
+
+// issue gives the pods of a batch their plan.
+func (w *waiting) issue(batch []*entry, x *issued) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range batch {
+		b.issued = x
+		if e := w.entries[b.pod.UID]; e != nil {
+			e.issued = x
+		}
+	}
+}
+
+// issuedTo is the plan that a pod is in; nil where there is none.
+func (w *waiting) issuedTo(uid types.UID) *issued {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.entries[uid]; e != nil {
+		return e.issued
+	}
+	return nil
+}
+
+// reserve notes that the scheduler's cache has a node for the pod.
+func (w *waiting) reserve(pod *v1.Pod, node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.entries[pod.UID]
+	if e == nil {
+		return
+	}
+	e.turn = false
+	w.groupLocked(e.view.Group, e.view.Gang).reserved[pod.UID] = node
+}
+
+func (w *waiting) groupLocked(name string, gang *pods.Gang) *group {
+	g, ok := w.groups[name]
+	if !ok {
+		g = &group{
+			name: name, pending: map[types.UID]*entry{}, reserved: map[types.UID]string{},
+			bound: map[types.UID]types.NamespacedName{}, done: map[types.UID]bool{},
+		}
+		w.groups[name] = g
+	}
+	if gang != nil && (g.gang == nil || gang.Minimum > g.gang.Minimum) {
+		g.gang = gang
+	}
+	return g
+}
+
+// leaveLocked takes a pod out of a group, and forgets the group with its last.
+// A gang that lost a pod is let through only when it is whole again.
+func (w *waiting) leaveLocked(name string, uid types.UID) {
+	g := w.groups[name]
+	if g == nil {
+		return
+	}
+	delete(g.pending, uid)
+	g.permitted = g.permitted && g.placed() >= g.minimum()
+	if len(g.pending)+len(g.reserved)+len(g.bound) == 0 {
+		delete(w.groups, name)
+	}
+}
+
+// ran takes in that a pod is bound.
+func (w *waiting) ran(pod *v1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.entries[pod.UID]; ok {
+		delete(w.entries, pod.UID)
+		if g := w.groups[e.view.Group]; g != nil {
+			delete(g.pending, pod.UID)
+		}
+	}
+	view := pods.Read(pod)
+	if view.Gang == nil {
+		if g := w.groups[view.Group]; g != nil {
+			delete(g.reserved, pod.UID)
+			w.leaveLocked(view.Group, pod.UID)
+		}
+		return
+	}
+	g := w.groupLocked(view.Group, view.Gang)
+	delete(g.reserved, pod.UID)
+	delete(g.bound, pod.UID)
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded:
+		g.done[pod.UID] = true
+	case pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil:
+	default:
+		g.bound[pod.UID] = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	}
+	w.leaveLocked(view.Group, pod.UID)
+}
+
+// gone takes in that a pod is no more.
+func (w *waiting) gone(pod *v1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, _ := groupOf(pod)
+	if e, ok := w.entries[pod.UID]; ok {
+		delete(w.entries, pod.UID)
+		name = e.view.Group
+	}
+	if g := w.groups[name]; g != nil {
+		delete(g.reserved, pod.UID)
+		delete(g.bound, pod.UID)
+		w.leaveLocked(name, pod.UID)
+	}
+}
+
+func groupOf(pod *v1.Pod) (string, *pods.Gang) {
+	view := pods.Read(pod)
+	return view.Group, view.Gang
+}
+
+// enough reports whether as many pods of the gang are there, waiting or with a
+// node, as go together.
+func (g *group) enough() bool {
+	return len(g.pending)+len(g.bound)+len(g.done) >= g.minimum()
+}
+
+// minimum is how many go together: as the pods say, else all that were there
+// when the group was let go.
+func (g *group) minimum() int {
+	if g.gang != nil && g.gang.Minimum > 0 {
+		return g.gang.Minimum
+	}
+	return g.need
+}
+
+// placed is how many have a node.
+func (g *group) placed() int { return len(g.reserved) + len(g.bound) + len(g.done) }
+
+// holdsGang reports whether the plugin itself keeps the group together.
+func (g *group) holdsGang() bool { return g.gang != nil && !g.gang.Native }
+
+// due lets go the groups that were waited for long enough, and lists their
+// pods. A gang goes when its minimum is there.
+func (w *waiting) due(now time.Time, window time.Duration) []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*entry
+	for _, g := range w.groups {
+		var first, last time.Time
+		for _, e := range g.pending {
+			if e.released {
+				continue
+			}
+			if first.IsZero() || e.since.Before(first) {
+				first = e.since
+			}
+			if e.since.After(last) {
+				last = e.since
+			}
+		}
+		if first.IsZero() || !ripe(now, first, last, window) {
+			continue
+		}
+		if g.holdsGang() {
+			if !g.enough() {
+				continue
+			}
+			if g.placed() == 0 {
+				g.need = len(g.pending)
+			}
+		}
+		for _, e := range g.pending {
+			if !e.released {
+				e.released, e.turn = true, true
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	released := make([]*v1.Pod, len(out))
+	for i, e := range out {
+		released[i] = e.pod
+	}
+	return released
+}
+
+// mostWindows bounds, in group windows, how long a stream of pods of one group
+// can hold up the first of them.
+const mostWindows = 4
+
+func ripe(now, first, last time.Time, window time.Duration) bool {
+	return now.Sub(last) >= window || now.Sub(first) >= mostWindows*window
+}
+
+// batch lists the pods that are planned for together: those whose turn comes,
+// in the order of their groups' priority and arrival. admit says which.
+func (w *waiting) batch(first types.UID, admit func(*entry) bool) []*entry {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*entry
+	for uid, e := range w.entries {
+		g := w.groups[e.view.Group]
+		if uid == first || e.turn && admit(e) && (len(g.reserved) == 0 || !g.holdsGang()) {
+			out = append(out, e)
+		}
+	}
+	own := w.entries[first]
+	if own == nil {
+		return nil // deleted while its turn came
+	}
+	if g := w.groups[own.view.Group]; g.holdsGang() {
+		for uid, e := range g.pending { // the whole gang, whoever's turn it is
+			if uid != first && !slices.Contains(out, e) && g.reserved[uid] == "" {
+				out = append(out, e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *entry) int {
+		return cmp.Or(-cmp.Compare(a.view.Priority, b.view.Priority), cmp.Compare(a.seq, b.seq))
+	})
+	if len(out) > mostPlanned {
+		keep := slices.IndexFunc(out, func(e *entry) bool { return e.pod.UID == first })
+		out = append(out[:mostPlanned-1:mostPlanned-1], out[max(keep, mostPlanned-1)])
+	}
+	return out
+}
+
+// mostPlanned bounds a plan.
+const mostPlanned = 4096
