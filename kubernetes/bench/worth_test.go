@@ -8,6 +8,7 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/kubernetes/bench"
+	"github.com/cotenant/cotenant/place/baseline"
 )
 
 // twos is a table of two workloads in twos: each runs at its full speed beside
@@ -99,5 +100,28 @@ func TestMixedHasAllTasks(t *testing.T) {
 		if s.Replicas < 1 || s.Replicas > 16 {
 			t.Errorf("service %s has %d replicas", s.Name, s.Replicas)
 		}
+	}
+}
+
+func TestInSequence(t *testing.T) {
+	truth, err := bench.NewTruth("twos", twos())
+	if err != nil {
+		t.Fatal(err)
+	}
+	greedy, err := baseline.New("greedy", baseline.Options{Model: truth.Model()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bench.Batch{Nodes: 2, Slots: 2, Services: []bench.Service{
+		{Name: "a", Workload: "cache", Replicas: 1},
+		{Name: "b", Workload: "cache", Replicas: 1},
+		{Name: "c", Workload: "store", Replicas: 2},
+	}}
+	at, err := b.InSequence(greedy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := truth.Judge(b, at); err != nil || w.Pods != 4 || w.MeanPerformance != 1 {
+		t.Errorf("placement %v is worth %+v (%v)", at, w, err)
 	}
 }

@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place"
+)
+
+// Model is the table as a model, for policies that place by the truth.
+func (t *Truth) Model() interference.Model { return t.model }
+
+// InSequence is the placement that a policy makes of the batch when its
+// services come one after another, each to stay where it was put: what a
+// scheduler can be held against that sees them arrive so. What the policy
+// holds is left out.
+func (b Batch) InSequence(p place.Policy) (map[string]string, error) {
+	at := map[string]string{}
+	for i := range b.Services {
+		req, err := b.request(func(name string) bool { return at[name] != "" })
+		if err != nil {
+			return nil, err
+		}
+		running := make([]cluster.Running, 0, len(at))
+		for _, task := range req.Tasks() {
+			running = append(running, cluster.Running{Task: task, Node: at[string(task.ID)]})
+		}
+		if req.View, err = req.View.Next(nil, running); err != nil {
+			return nil, err
+		}
+		one := Batch{Nodes: b.Nodes, Slots: b.Slots, Services: b.Services[i : i+1]}
+		next, err := one.request(func(string) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		req.Pending = next.Pending
+		d, err := p.Place(req)
+		if err != nil {
+			return nil, err
+		}
+		for _, bind := range d.Bind {
+			at[string(bind.Task)] = bind.Node
+		}
+	}
+	return at, nil
+}
