@@ -37,19 +37,19 @@ func TestFailedBindForgetsThePod(t *testing.T) {
 
 func TestPodDeletedWhileBinding(t *testing.T) {
 	w := start(t, enforceArgs, nodes(1, "1")...)
-	binding, gone := make(chan bool), make(chan bool)
+	gone := make(chan bool)
 	w.refusing(func(pod, _ string) error {
 		if pod != "red-0" {
 			return nil
 		}
-		binding <- true
-		<-gone
+		defer close(gone)
+		if err := w.client.Tracker().Delete(v1.SchemeGroupVersion.WithResource("pods"), "default", pod); err != nil {
+			return err
+		}
 		return apierrors.NewNotFound(v1.Resource("pods"), pod)
 	})
 	w.create(pod("red-0", "red"))
-	<-binding
-	w.remove("red-0")
-	close(gone)
+	<-gone
 	w.create(pod("blue-0", "blue")) // only fits if nothing of red-0 is left
 	if at := w.settles(1); at["blue-0"] == "" {
 		t.Error(at)

@@ -21,7 +21,7 @@ import (
 )
 
 // Name of the plugin in configurations.
-const Name = "Cotenant"
+const Name = config.PluginName
 
 // core is what the plugin has in every mode.
 type core struct {
@@ -73,7 +73,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	c.framework, _ = h.(framework.Framework)
 	c.record = newRecorder(h, args, c.logger)
 	noteVersion(h.ProfileName(), b.Now().Version)
-	shadow := args.Most() == config.Shadow || args.Most() == config.Off
+	shadow := args.Most() == config.Shadow || args.Most() == config.Ignore
 	c.waiting.always = shadow
 	if err := c.watch(ctx); err != nil {
 		return nil, err

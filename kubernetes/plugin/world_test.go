@@ -89,8 +89,9 @@ func start(t *testing.T, args string, objects ...runtime.Object) *world {
 
 func configuration(t *testing.T, args string) *schedulerapi.KubeSchedulerConfiguration {
 	t.Helper()
-	text := `{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{schedulerName: default-scheduler,
-		plugins: {multiPoint: {enabled: [{name: Cotenant, weight: 100}], disabled: [{name: TopologyPlacementGenerator}]}, bind: {enabled: [{name: Cotenant}]}},
+	text := `---
+{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{schedulerName: default-scheduler,
+		plugins: {multiPoint: {enabled: [{name: Cotenant, weight: 100}]}},
 		pluginConfig: [{name: Cotenant, args: ` + args + `}]}]}`
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {

@@ -10,13 +10,18 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	defaults "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 )
 
-// One type serves inside and outside: it is registered as both versions.
+// One type serves inside and outside: it is registered as both versions, in the
+// scheme of configurations and in that by which their arguments are converted.
 func init() {
-	scheme.Scheme.AddKnownTypes(configv1.SchemeGroupVersion, &CotenantArgs{})
-	scheme.Scheme.AddKnownTypes(config.SchemeGroupVersion, &CotenantArgs{})
-	scheme.Scheme.AddTypeDefaultingFunc(&CotenantArgs{}, func(o any) { SetDefaults(o.(*CotenantArgs)) })
+	for _, s := range []*runtime.Scheme{scheme.Scheme, defaults.GetPluginArgConversionScheme()} {
+		s.AddKnownTypes(configv1.SchemeGroupVersion, &CotenantArgs{})
+		s.AddKnownTypes(config.SchemeGroupVersion, &CotenantArgs{})
+		s.AddTypeDefaultingFunc(&CotenantArgs{}, func(o any) { SetDefaults(o.(*CotenantArgs)) })
+	}
+	setProfileDefaults(scheme.Scheme)
 }
 
 // SetDefaults fills in what is not given.
@@ -58,7 +63,7 @@ func (a *CotenantArgs) ModeOf(namespace string) Mode {
 
 // Most is the mode that may do most among those of all namespaces.
 func (a *CotenantArgs) Most() Mode {
-	order := []Mode{Off, Shadow, Assist, Enforce}
+	order := []Mode{Ignore, Shadow, Assist, Enforce}
 	most := a.Mode
 	for _, m := range a.Namespaces {
 		if slices.Index(order, m) > slices.Index(order, most) {

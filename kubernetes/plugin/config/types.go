@@ -15,8 +15,8 @@ const (
 	Assist Mode = "assist"
 	// Enforce places by the plan.
 	Enforce Mode = "enforce"
-	// Off leaves pods of a namespace alone.
-	Off Mode = "off"
+	// Ignore leaves the pods of a namespace alone.
+	Ignore Mode = "ignore"
 )
 
 // CotenantArgs are the plugin's arguments.
@@ -25,7 +25,7 @@ type CotenantArgs struct {
 
 	// Mode is shadow (the default), assist or enforce.
 	Mode Mode `json:"mode,omitempty"`
-	// Namespaces says which mode holds in a namespace, off included, where it is
+	// Namespaces says which mode holds in a namespace, ignore included, where it is
 	// another one.
 	Namespaces map[string]Mode `json:"namespaces,omitempty"`
 

@@ -23,7 +23,7 @@ func Validate(path *field.Path, a *CotenantArgs) error {
 		errs = append(errs, field.NotSupported(path.Child("mode"), a.Mode, modes))
 	}
 	for _, ns := range slices.Sorted(maps.Keys(a.Namespaces)) {
-		if all := append(modes, Off); !slices.Contains(all, a.Namespaces[ns]) {
+		if all := append(modes, Ignore); !slices.Contains(all, a.Namespaces[ns]) {
 			errs = append(errs, field.NotSupported(path.Child("namespaces").Key(ns), a.Namespaces[ns], all))
 		}
 	}

@@ -1,0 +1,94 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+)
+
+func read(text string) (*config.CotenantArgs, error) {
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range obj.(*schedulerapi.KubeSchedulerConfiguration).Profiles[0].PluginConfig {
+		if a, ok := c.Args.(*config.CotenantArgs); ok {
+			return a, config.Validate(field.NewPath("args"), a)
+		}
+	}
+	return nil, fmt.Errorf("no CotenantArgs in %s", text)
+}
+
+func profile(args string) string {
+	return `---
+{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{
+		plugins: {multiPoint: {enabled: [{name: Cotenant}]}}, pluginConfig: [{name: Cotenant, args: {` + args + `}}]}]}`
+}
+
+func TestDefaults(t *testing.T) {
+	a, err := read(profile("model: {path: m}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Mode != config.Shadow || a.Policy.Name != "metis" || a.WaitTimeout.Duration != time.Minute || *a.Unsure != .25 {
+		t.Errorf("defaults: %+v", a)
+	}
+	if b, ok := a.DeepCopyObject().(*config.CotenantArgs); !ok || b.Unsure == a.Unsure || *b.Unsure != *a.Unsure {
+		t.Error("a copy shares what it points to")
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                          "model.path: Required",
+		"mode: always, model: {path: m}":            "mode",
+		"modl: shadow":                              "unknown field",
+		"waitTimeout: 16m, model: {path: m}":        "waitTimeout", // above what the framework lets pods wait
+		"timeBudget: 0s, model: {path: m}":          "timeBudget",
+		"unsure: -1, model: {path: m}":              "unsure",
+		"neutral: 101, model: {path: m}":            "neutral",
+		"objective: best, model: {path: m}":         "objective",
+		"namespaces: {a: always}, model: {path: m}": "namespaces[a]",
+		"jobsPolicy: {}, model: {path: m}":          "jobsPolicy.name",
+	} {
+		if _, err := read(profile(args)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("args {%s}: %v; want an error about %s", args, err, want)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	a := &config.CotenantArgs{Mode: config.Shadow, Namespaces: map[string]config.Mode{"a": config.Enforce, "b": config.Ignore}}
+	if a.ModeOf("a") != config.Enforce || a.ModeOf("b") != config.Ignore || a.ModeOf("c") != config.Shadow || a.Most() != config.Enforce {
+		t.Errorf("modes %s %s %s, most %s", a.ModeOf("a"), a.ModeOf("b"), a.ModeOf("c"), a.Most())
+	}
+}
+
+// The configurations that are shown to users are valid.
+func TestExamples(t *testing.T) {
+	for _, file := range []string{"enforce.yaml", "shadow.yaml"} {
+		text, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(string(text)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func Example() {
+	a := &config.CotenantArgs{WaitTimeout: &metav1.Duration{Duration: time.Hour}}
+	config.SetDefaults(a)
+	fmt.Println(config.Validate(field.NewPath("args"), a))
+	// Output: [args.model.path: Required value: or samples.path: without a model every workload is unknown, args.waitTimeout: Invalid value: "1h0m0s": must be 1s to 15m0s]
+}

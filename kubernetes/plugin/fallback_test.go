@@ -1,0 +1,82 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
+	"github.com/cotenant/cotenant/place"
+)
+
+// policyOf puts a policy in place of the configured one.
+func (w *world) policyOf(f func(place.Request) (place.Decision, error)) {
+	w.Helper()
+	p, ok := w.plugin.(*Plugin)
+	if !ok {
+		w.Fatalf("the plugin is a %T", w.plugin)
+	}
+	s := p.brain.Now()
+	p.planning.Lock()
+	defer p.planning.Unlock()
+	p.policies = &policies{state: s, name: "test", Policies: plan.Policies{Model: s.Model, Services: policyFunc(f)}}
+}
+
+type policyFunc func(place.Request) (place.Decision, error)
+
+func (f policyFunc) Place(r place.Request) (place.Decision, error) { return f(r) }
+
+// Whatever a policy does, pods get a node by the stock scores, and an event says
+// why.
+func TestPodsAreScheduledWhateverThePolicyDoes(t *testing.T) {
+	free := make(chan bool)
+	defer close(free)
+	for name, c := range map[string]struct {
+		policy func(place.Request) (place.Decision, error)
+		code   plan.Code
+	}{
+		"sleeps":  {func(place.Request) (place.Decision, error) { <-free; return place.Decision{}, nil }, plan.PolicyLate},
+		"panics":  {func(place.Request) (place.Decision, error) { panic("oh") }, plan.PolicyPanicked},
+		"is full": {func(r place.Request) (place.Decision, error) { return allOn(r, "n0"), nil }, plan.BadDecision},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, timeBudget: 50ms, timePerPod: 0s", nodes(4, "2")...)
+			w.policyOf(c.policy)
+			w.create(list(4, "red")...)
+			w.settles(4)
+			if told := w.told(); !strings.Contains(told, string(c.code)) {
+				t.Errorf("no event says %s:\n%s", c.code, told)
+			}
+		})
+	}
+}
+
+func allOn(r place.Request, node string) place.Decision {
+	var d place.Decision
+	for _, task := range r.Tasks() {
+		d.Bind = append(d.Bind, place.Binding{Task: task.ID, Node: node})
+	}
+	return d
+}
+
+func TestBadFilesAreRefusedAndGoodOnesLoaded(t *testing.T) {
+	w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
+	p := w.plugin.(*Plugin)
+	before := p.brain.Now().Version
+	w.writeSamples(`{"colocation":{"red":1},"workload":"red","metric":"rate","value":`)
+	time.Sleep(500 * time.Millisecond)
+	if got := p.brain.Now().Version; got != before {
+		t.Fatalf("a file that is cut off was taken: version %s, was %s", got, before)
+	}
+	w.create(list(2, "red")...)
+	w.settles(2)
+	w.writeSamples(twoColours + `{"colocation":{"green":1},"workload":"green","metric":"rate","value":1,"alone":1}` + "\n")
+	for end := time.Now().Add(5 * time.Second); p.brain.Now().Version == before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the new file was not loaded")
+		}
+	}
+	if !p.brain.Now().Known("green") {
+		t.Error("green is unknown still")
+	}
+}
