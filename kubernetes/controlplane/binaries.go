@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// programs are what a plane needs, of those that `make kubernetes-build` makes.
-var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+// programs are what every plane needs, of those that `make kubernetes-build` makes.
+var programs = []string{"etcd", "kube-apiserver", "kwok"}
 
 // Binaries is the folder of the programs: $COTENANT_KUBERNETES_BIN, or else
 // kubernetes/bin of the repository that the working directory is in. Its error
