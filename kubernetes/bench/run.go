@@ -192,6 +192,12 @@ func (t Trial) result(ctx context.Context, scheduler *controlplane.RunningSchedu
 		return r, err
 	}
 	r.MeanPerformance, r.LimitPerformance, r.Share = worth.MeanPerformance, worth.Bound, worth.Share
+	// It writes what it counted once a second.
+	select {
+	case <-ctx.Done():
+		return r, ctx.Err()
+	case <-time.After(2 * time.Second):
+	}
 	metrics, err := scheduler.Metrics(ctx)
 	if err != nil {
 		return r, err

@@ -31,7 +31,7 @@ func run(t *testing.T, c bench.Candidate, arrive bool) bench.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%+v", r)
+	t.Logf("%d bound, share %.3f, %.0f pods/s, p99 %.3f s", r.Bound, r.Share, r.PodsPerSecond, r.SLI99)
 	if r.Bound != 60 || r.ShareBound != 1 || len(r.Placement) != 60 {
 		t.Errorf("%d of 60 pods were bound", r.Bound)
 	}

@@ -9,8 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 )
 
 // bindings watches pods being bound.
@@ -19,53 +20,43 @@ type bindings struct {
 	at          map[string]string // pod name to node name
 	first, last time.Time         // when we saw the first and the last
 	moved       string            // a pod that was bound twice, which must not be
-	failed      error             // why the watch ended, if not by its context
 	changed     chan struct{}     // has room for one; filled after each change
 }
 
 // watchBindings watches until the context is done.
 func watchBindings(ctx context.Context, c kubernetes.Interface) (*bindings, error) {
 	b := &bindings{at: map[string]string{}, changed: make(chan struct{}, 1)}
-	w, err := c.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName!="})
+	factory := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "spec.nodeName!=" }))
+	pods := factory.Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { b.see(o.(*corev1.Pod)) },
+		UpdateFunc: func(_, o any) { b.see(o.(*corev1.Pod)) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
-	go func() {
-		for e := range w.ResultChan() {
-			b.see(e)
-		}
-		b.mu.Lock()
-		if ctx.Err() == nil && b.failed == nil {
-			b.failed = fmt.Errorf("the watch of pods ended")
-		}
-		b.mu.Unlock()
-		b.wake()
-	}()
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+		return nil, fmt.Errorf("watch pods: %w", ctx.Err())
+	}
 	return b, nil
 }
 
-func (b *bindings) see(e watch.Event) {
-	pod, ok := e.Object.(*corev1.Pod)
+func (b *bindings) see(pod *corev1.Pod) {
 	b.mu.Lock()
-	switch {
-	case !ok:
-		if e.Type == watch.Error {
-			b.failed = fmt.Errorf("watch pods: %v", e.Object)
-		}
-	case b.at[pod.Name] == "":
+	switch b.at[pod.Name] {
+	case "":
 		now := time.Now()
 		if len(b.at) == 0 {
 			b.first = now
 		}
 		b.at[pod.Name], b.last = pod.Spec.NodeName, now
-	case b.at[pod.Name] != pod.Spec.NodeName:
+	case pod.Spec.NodeName:
+	default:
 		b.moved = pod.Name
 	}
 	b.mu.Unlock()
-	b.wake()
-}
-
-func (b *bindings) wake() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
@@ -76,12 +67,16 @@ func (b *bindings) wake() {
 func (b *bindings) wait(ctx context.Context, n int, patience time.Duration) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for {
+	for before := -1; ; {
 		b.mu.Lock()
-		have, failed := len(b.at), b.failed
+		have := len(b.at)
 		b.mu.Unlock()
-		if failed != nil || have >= n {
-			return failed
+		if have >= n {
+			return nil
+		}
+		if have > before {
+			before = have
+			timer.Reset(patience)
 		}
 		select {
 		case <-ctx.Done():
@@ -89,7 +84,6 @@ func (b *bindings) wait(ctx context.Context, n int, patience time.Duration) erro
 		case <-timer.C:
 			return nil
 		case <-b.changed:
-			timer.Reset(patience)
 		}
 	}
 }
