@@ -31,7 +31,8 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	defer w.mu.Unlock()
 	g := w.groups[e.view.Group]
 	gang := g != nil && g.holdsGang()
-	alone := !gang && (p.args.GroupWindow.Duration == 0 || mode == config.Assist || !p.brain.Now().Known(e.view.Task.Workload))
+	native := e.view.Gang != nil && e.view.Gang.Native // the scheduler waits for these itself
+	alone := native || !gang && (p.args.GroupWindow.Duration == 0 || mode == config.Assist || !p.brain.Now().Known(e.view.Task.Workload))
 	if e.released || alone {
 		e.released = true
 		e.turn, e.issued = true, keepIssued(e)

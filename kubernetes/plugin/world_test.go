@@ -61,7 +61,7 @@ func start(t *testing.T, args string, objects ...runtime.Object) *world {
 	w.samples = filepath.Join(t.TempDir(), "samples.jsonl")
 	w.writeSamples(twoColours)
 	w.client.PrependReactor("create", "pods", w.bind)
-	cfg := configuration(t, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %s}}", args, w.samples))
+	cfg := configuration(t, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %q}}", args, w.samples))
 	factory := scheduler.NewInformerFactory(w.client, 0, nil)
 	registry := frameworkruntime.Registry{Name: func(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 		p, err := New(ctx, obj, h)
@@ -92,7 +92,7 @@ func configuration(t *testing.T, args string) *schedulerapi.KubeSchedulerConfigu
 	text := `---
 {apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{schedulerName: default-scheduler,
 		plugins: {multiPoint: {enabled: [{name: Cotenant, weight: 100}]}},
-		pluginConfig: [{name: Cotenant, args: ` + args + `}]}]}`
+		pluginConfig: [{name: Cotenant, args: ` + args + `}, {name: PodTopologySpread, args: {defaultingType: List}}]}]}`
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)
