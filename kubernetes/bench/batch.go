@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -21,13 +22,13 @@ type Service struct {
 	Replicas       int
 }
 
-// Even is a batch of one service a workload, with as many replicas each as
+// Even is a batch of one service a workload, named after it, with as many replicas each as
 // there are tasks, give or take one.
 func (t *Truth) Even(tasks, nodes int) Batch {
 	b := Batch{Nodes: nodes, Slots: t.Slots}
 	for i, w := range t.Workloads {
 		n := len(t.Workloads)
-		b.Services = append(b.Services, Service{Name: w, Workload: w, Replicas: (i+1)*tasks/n - i*tasks/n})
+		b.Services = append(b.Services, Service{Name: strings.ReplaceAll(w, "_", "-"), Workload: w, Replicas: (i+1)*tasks/n - i*tasks/n})
 	}
 	return b
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
 )
 
+// controllers bind volumes and, once nobody uses them, let them be deleted.
+var controllers = []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller"}
+
 func TestStock(t *testing.T) { conform(t, bench.Stock()) }
 
 func TestOurs(t *testing.T) {
@@ -36,7 +39,7 @@ func conform(t *testing.T, c bench.Candidate) {
 		t.Skipf("%v; run: make kubernetes-build", err)
 	}
 	ctx := t.Context()
-	plane, err := controlplane.Start(ctx, controlplane.Config{Controllers: []string{"persistentvolume-binder-controller"}, Log: t.Output()})
+	plane, err := controlplane.Start(ctx, controlplane.Config{Controllers: controllers, Log: t.Output()})
 	if err != nil {
 		t.Fatal(err)
 	}

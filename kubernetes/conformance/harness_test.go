@@ -109,6 +109,12 @@ func (w *world) pending(name, reason string) {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason
 		}), nil
 	})
+	w.unbound(name)
+}
+
+// unbound asks that a pod stay pending.
+func (w *world) unbound(name string) {
+	w.Helper()
 	time.Sleep(still)
 	if p, err := w.pod(name); err != nil || p.Spec.NodeName != "" {
 		w.Errorf("pod %s is bound to %q (%v), want it pending", name, p.Spec.NodeName, err)
@@ -161,9 +167,18 @@ func (w *world) clean() {
 			w.Errorf("remove %s: %v", what, err)
 		}
 	}
-	w.until("no pod is left", func() (bool, error) {
+	// What protects volumes in use lets go of them a little later.
+	w.until("no pod and no volume is left", func() (bool, error) {
 		pods, err := core.Pods(namespace).List(w.ctx, all)
-		return err == nil && len(pods.Items) == 0, err
+		if err != nil {
+			return false, err
+		}
+		claims, err := core.PersistentVolumeClaims(namespace).List(w.ctx, all)
+		if err != nil {
+			return false, err
+		}
+		volumes, err := core.PersistentVolumes().List(w.ctx, all)
+		return err == nil && len(pods.Items)+len(claims.Items)+len(volumes.Items) == 0, err
 	})
 	if err := core.Nodes().DeleteCollection(w.ctx, now, all); err != nil {
 		w.Errorf("remove nodes: %v", err)

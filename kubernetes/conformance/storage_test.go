@@ -68,7 +68,7 @@ var storageCases = []struct {
 		w.bound("a", node1)
 		w.create(pod("b", device("gpu-b")), pod("none", device("gpu-c")))
 		w.pending("b", unschedulable)
-		w.pending("none", unschedulable)
+		w.unbound("none")
 		w.devices(node2, 1)
 		w.bound("b", node2)
 	}},
