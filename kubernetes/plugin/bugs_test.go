@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/cotenant/cotenant/place"
 )
 
 const enforceArgs = "mode: enforce, slotsPerNode: 2, groupWindow: 20ms"
@@ -113,23 +115,58 @@ func TestScoresAreScores(t *testing.T) {
 	})
 }
 
-// Another scheduler binds to the node that the plan has for a pod: the plan is
-// redone.
+// While a plan is made, another scheduler fills all of its nodes but the first
+// pod's: the plan is redone for the others.
 func TestClusterChangesUnderThePlan(t *testing.T) {
-	w := start(t, enforceArgs, nodes(4, "8")...)
-	var strangers atomic.Int32
-	w.refusing(func(string, string) error {
-		// With every binding, a pod of another scheduler takes a place somewhere.
-		if n := strangers.Add(1); n <= 3 {
-			s := pod(fmt.Sprintf("stranger-%d", n), "red", func(p *v1.Pod) {
-				p.Spec.SchedulerName, p.Spec.NodeName = "another", fmt.Sprintf("n%d", n)
-			})
-			return w.client.Tracker().Create(v1.SchemeGroupVersion.WithResource("pods"), s, "default")
+	w := start(t, enforceArgs, nodes(6, "8")...)
+	greedy, err := w.plugin.(*Plugin).brain.Now().Services()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int32
+	w.policyOf(func(r place.Request) (place.Decision, error) {
+		d, err := greedy.Place(r)
+		if calls.Add(1) > 1 {
+			return d, err
 		}
-		return nil
+		filled := map[string]bool{d.Bind[0].Node: true}
+		for _, b := range d.Bind {
+			for i := range 2 {
+				if filled[b.Node] {
+					continue
+				}
+				s := pod(fmt.Sprintf("stranger-%s-%d", b.Node, i), "red", func(p *v1.Pod) {
+					p.Spec.SchedulerName, p.Spec.NodeName = "another", b.Node
+				})
+				if err := w.client.Tracker().Create(v1.SchemeGroupVersion.WithResource("pods"), s, "default"); err != nil {
+					return d, err
+				}
+			}
+			filled[b.Node] = true
+		}
+		time.Sleep(100 * time.Millisecond) // the scheduler's cache hears of them
+		return d, err
 	})
 	w.create(append(list(2, "red"), list(2, "blue")...)...)
-	at := w.settles(7)
+	strangers := 0
+	at := w.where()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		ours := 0
+		strangers, at = 0, w.where()
+		for name, n := range at {
+			if strings.HasPrefix(name, "stranger") {
+				strangers++
+			} else if n != "" {
+				ours++
+			}
+		}
+		if ours == 4 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v\n%s", at, w.told())
+		}
+	}
 	on := map[string]int{}
 	for _, n := range at {
 		on[n]++
@@ -138,6 +175,9 @@ func TestClusterChangesUnderThePlan(t *testing.T) {
 		if count > 2 {
 			t.Errorf("%d pods on %s: %v", count, n, at)
 		}
+	}
+	if strangers == 0 || calls.Load() < 2 {
+		t.Errorf("%d strangers came and the policy was asked %d times", strangers, calls.Load())
 	}
 }
 

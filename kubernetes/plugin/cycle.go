@@ -33,6 +33,13 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	gang := g != nil && g.holdsGang()
 	native := e.view.Gang != nil && e.view.Gang.Native // the scheduler waits for these itself
 	alone := native || !gang && (p.args.GroupWindow.Duration == 0 || mode == config.Assist || !p.brain.Now().Known(e.view.Task.Workload))
+	if !e.released && !alone && !gang && g != nil && g.complete(pod, p.owners.want) {
+		alone = true
+		select { // the others of its group go, too
+		case p.completed <- struct{}{}:
+		default:
+		}
+	}
 	if e.released || alone {
 		e.released = true
 		e.turn, e.issued = true, keepIssued(e)
@@ -61,8 +68,10 @@ func (p *Plugin) tick(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-p.completed:
+			p.activate(p.waiting.due(time.Now(), p.args.GroupWindow.Duration, p.owners.want))
 		case now := <-ticker.C:
-			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration))
+			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration, p.owners.want))
 			p.lookAfterGangs(ctx, now)
 		}
 	}

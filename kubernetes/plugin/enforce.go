@@ -18,6 +18,8 @@ type Plugin struct {
 	topology fwk.PlacementGeneratePlugin
 	binder   fwk.BindPlugin
 	scores   scoreMemory
+	// completed is told when all pods of a group are there.
+	completed chan struct{}
 }
 
 var (
@@ -37,7 +39,7 @@ var (
 )
 
 func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
-	p := &Plugin{core: c}
+	p := &Plugin{core: c, completed: make(chan struct{}, 1)}
 	var none runtime.Object
 	topology, err := topologyaware.New(ctx, none, c.handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	if err != nil {

@@ -124,8 +124,16 @@ func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo)
 	shared := map[string]*plan.Allowed{}
 	var out []plan.Group
 	at := map[string]int{}
+	labels := true
+	if picky, err := c.handle.SnapshotSharedLister().NodeInfos().HavePodsWithRequiredAntiAffinityList(); err == nil {
+		labels = len(picky) > 0
+	}
 	for _, e := range batch {
-		set, probed := allowed[e.kind]
+		kind := e.kind
+		if e.plain && !labels {
+			kind = e.shape
+		}
+		set, probed := allowed[kind]
 		if !probed {
 			set = c.admitted(ctx, e.pod, infos)
 			if set != nil {
@@ -134,7 +142,7 @@ func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo)
 				}
 				shared[set.Name] = set
 			}
-			allowed[e.kind] = set
+			allowed[kind] = set
 		}
 		i, ok := at[e.view.Group]
 		if !ok {

@@ -31,6 +31,7 @@ type core struct {
 	brain     *brain.Brain
 	objective place.Objective
 	waiting   *waiting
+	owners    *owners
 	record    *recorder
 	logger    klog.Logger
 	started   time.Time
@@ -71,6 +72,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		logger: klog.FromContext(ctx).WithName(Name), started: time.Now(),
 	}
 	c.framework, _ = h.(framework.Framework)
+	c.owners = newOwners(h.SharedInformerFactory())
 	c.record = newRecorder(h, args, c.logger)
 	noteVersion(h.ProfileName(), b.Now().Version)
 	shadow := args.Most() == config.Shadow || args.Most() == config.Ignore

@@ -18,7 +18,8 @@ import (
 type entry struct {
 	pod   *v1.Pod
 	view  pods.Pod
-	kind  uint64
+	kind  uint64 // with its labels
+	shape uint64 // without
 	plain bool
 	// since is when it was first seen; seq in which order.
 	since time.Time
@@ -49,7 +50,9 @@ type waiting struct {
 	mu      sync.Mutex
 	entries map[types.UID]*entry
 	groups  map[string]*group
-	seq     int
+	// open are the groups with pods that were not let go.
+	open map[string]bool
+	seq  int
 	// always says that every pod is planned for at once: nothing tells when its turn
 	// comes.
 	always bool
@@ -76,7 +79,7 @@ type group struct {
 }
 
 func newWaiting() *waiting {
-	return &waiting{entries: map[types.UID]*entry{}, groups: map[string]*group{}}
+	return &waiting{entries: map[types.UID]*entry{}, groups: map[string]*group{}, open: map[string]bool{}}
 }
 
 // see takes in a pod that waits.
@@ -91,7 +94,7 @@ func (w *waiting) seeLocked(pod *v1.Pod, now time.Time) *entry {
 	if ok && old.pod.ResourceVersion == pod.ResourceVersion {
 		return old
 	}
-	e := &entry{pod: pod, view: pods.Read(pod), kind: pods.Kind(pod), plain: pods.Plain(pod)}
+	e := &entry{pod: pod, view: pods.Read(pod), kind: pods.Kind(pod, true), shape: pods.Kind(pod, false), plain: pods.Plain(pod)}
 	if ok {
 		e.since, e.seq, e.released, e.turn = old.since, old.seq, old.released, old.turn
 		if e.kind == old.kind {
@@ -105,6 +108,9 @@ func (w *waiting) seeLocked(pod *v1.Pod, now time.Time) *entry {
 		e.since, e.seq, e.turn = now, w.seq, w.always
 	}
 	w.entries[pod.UID] = e
+	if !e.released {
+		w.open[e.view.Group] = true
+	}
 	w.groupLocked(e.view.Group, e.view.Gang).pending[pod.UID] = e
 	return e
 }
@@ -191,15 +197,8 @@ func (w *waiting) ran(pod *v1.Pod) {
 			delete(g.pending, pod.UID)
 		}
 	}
-	view := pods.Read(pod)
-	if view.Gang == nil {
-		if g := w.groups[view.Group]; g != nil {
-			delete(g.reserved, pod.UID)
-			w.leaveLocked(view.Group, pod.UID)
-		}
-		return
-	}
-	g := w.groupLocked(view.Group, view.Gang)
+	name, gang := groupOf(pod)
+	g := w.groupLocked(name, gang)
 	delete(g.reserved, pod.UID)
 	delete(g.bound, pod.UID)
 	switch {
@@ -209,7 +208,7 @@ func (w *waiting) ran(pod *v1.Pod) {
 	default:
 		g.bound[pod.UID] = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	}
-	w.leaveLocked(view.Group, pod.UID)
+	w.leaveLocked(name, pod.UID)
 }
 
 // gone takes in that a pod is no more.
@@ -254,14 +253,20 @@ func (g *group) placed() int { return len(g.reserved) + len(g.bound) + len(g.don
 // holdsGang reports whether the plugin itself keeps the group together.
 func (g *group) holdsGang() bool { return g.gang != nil && !g.gang.Native }
 
-// due lets go the groups that were waited for long enough, and lists their
-// pods. A gang goes when its minimum is there.
-func (w *waiting) due(now time.Time, window time.Duration) []*v1.Pod {
+// due lets go the groups that were waited for long enough, or of which all pods
+// are there, and lists their pods. A gang goes when its minimum is there.
+func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (int, bool)) []*v1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*entry
-	for _, g := range w.groups {
+	for name := range w.open {
+		g := w.groups[name]
+		if g == nil {
+			delete(w.open, name)
+			continue
+		}
 		var first, last time.Time
+		complete := false
 		for _, e := range g.pending {
 			if e.released {
 				continue
@@ -272,8 +277,13 @@ func (w *waiting) due(now time.Time, window time.Duration) []*v1.Pod {
 			if e.since.After(last) {
 				last = e.since
 			}
+			complete = complete || !g.holdsGang() && g.complete(e.pod, want)
 		}
-		if first.IsZero() || !ripe(now, first, last, window) {
+		if first.IsZero() {
+			delete(w.open, name)
+			continue
+		}
+		if !complete && !ripe(now, first, last, window) {
 			continue
 		}
 		if g.holdsGang() {
@@ -297,6 +307,13 @@ func (w *waiting) due(now time.Time, window time.Duration) []*v1.Pod {
 		released[i] = e.pod
 	}
 	return released
+}
+
+// complete reports whether as many pods are there as the controller of one of
+// them wants.
+func (g *group) complete(pod *v1.Pod, want func(*v1.Pod) (int, bool)) bool {
+	n, ok := want(pod)
+	return ok && len(g.pending)+len(g.bound)+len(g.done) >= n
 }
 
 // mostWindows bounds, in group windows, how long a stream of pods of one group

@@ -13,7 +13,9 @@ import (
 // Kind numbers what makes the scheduler's filters answer alike: pods of a kind
 // may go to the same nodes, as long as no rule between pods says otherwise.
 // The names of volumes that every pod has of its own (its token) don't count.
-func Kind(pod *v1.Pod) uint64 {
+// Namespace and labels count only where rules between pods may look at them:
+// with labelled.
+func Kind(pod *v1.Pod, labelled bool) uint64 {
 	spec := &pod.Spec
 	var volumes []v1.VolumeSource
 	for i := range spec.Volumes {
@@ -24,8 +26,12 @@ func Kind(pod *v1.Pod) uint64 {
 	}
 	hash := fnv.New64a()
 	// Encoding writes maps in the order of their keys; it cannot fail on these.
-	_ = json.NewEncoder(hash).Encode([]any{
-		pod.Namespace, pod.Labels, spec.NodeSelector, spec.NodeName, spec.Affinity, spec.Tolerations,
+	encoder := json.NewEncoder(hash)
+	if labelled {
+		_ = encoder.Encode([]any{pod.Namespace, pod.Labels})
+	}
+	_ = encoder.Encode([]any{
+		spec.NodeSelector, spec.NodeName, spec.Affinity, spec.Tolerations,
 		spec.TopologySpreadConstraints, spec.SchedulerName, spec.Priority, spec.HostNetwork, spec.RuntimeClassName, spec.OS,
 		spec.ResourceClaims, Requests(pod), Ports(pod), volumes,
 	})

@@ -99,7 +99,7 @@ func TestKind(t *testing.T) {
 	a, b := pod("redis", nil, nil), pod("redis", nil, nil)
 	b.Name, b.UID = "q", "v"
 	b.Spec.Volumes = []v1.Volume{{Name: "kube-api-access-x7k2p", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}}}
-	if pods.Kind(a) != pods.Kind(b) {
+	if pods.Kind(a, true) != pods.Kind(b, true) {
 		t.Error("pods that differ in name and in their token's volume are of different kinds")
 	}
 	for name, change := range map[string]func(*v1.Pod){
@@ -115,7 +115,7 @@ func TestKind(t *testing.T) {
 	} {
 		c := pod("redis", nil, nil)
 		change(c)
-		if pods.Kind(a) == pods.Kind(c) {
+		if pods.Kind(a, true) == pods.Kind(c, true) {
 			t.Errorf("another %s, the same kind", name)
 		}
 	}
