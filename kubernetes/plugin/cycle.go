@@ -35,6 +35,9 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	alone := native || !gang && (p.args.GroupWindow.Duration == 0 || mode == config.Assist || !p.brain.Now().Known(e.view.Task.Workload))
 	if !e.released && !alone && !gang && g != nil && g.complete(pod, p.owners.want) {
 		alone = true
+		for _, other := range g.pending { // planned for together
+			other.turn = true
+		}
 		select { // the others of its group go, too
 		case p.completed <- struct{}{}:
 		default:
@@ -179,7 +182,7 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 	why, refused := "first", ""
 	for range 3 {
 		if x == nil || x.version != s.Version || time.Since(x.at) > mostAge {
-			batch := p.waiting.batch(e.pod.UID, p.planned(s))
+			batch := p.waiting.batch(e.pod.UID, p.most(), p.plansFor(s))
 			if len(batch) == 0 {
 				batch = []*entry{e}
 			}
@@ -213,8 +216,21 @@ func (x *issued) performance(id cluster.TaskID) float64 {
 // mostAge is how long a plan stands, whatever happens.
 const mostAge = 30 * time.Second
 
-// planned says which pods a plan is made for.
-func (p *Plugin) planned(s interface{ Known(string) bool }) func(*entry) bool {
+// most is how many pods to plan for. The first plan after a rest is a short
+// one, so that pods are bound while the plan for the others is made.
+func (c *core) most() int {
+	c.planning.Lock()
+	defer c.planning.Unlock()
+	if time.Since(c.planned) > rest {
+		return firstPlanned
+	}
+	return mostPlanned
+}
+
+const rest = 5 * time.Second
+
+// plansFor says which pods a plan is made for.
+func (p *Plugin) plansFor(s interface{ Known(string) bool }) func(*entry) bool {
 	return func(e *entry) bool {
 		return p.args.ModeOf(e.pod.Namespace) == config.Enforce && s.Known(e.view.Task.Workload) &&
 			e.pod.Status.NominatedNodeName == "" && e.pod.Spec.SchedulingGroup == nil

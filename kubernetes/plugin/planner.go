@@ -61,6 +61,7 @@ func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos [
 	plansMade.WithLabelValues(why).Inc()
 	planPods.Observe(float64(len(batch)))
 	c.plans++
+	c.planned = start
 
 	budget := c.args.TimeBudget.Duration + time.Duration(len(batch))*c.args.TimePerPod.Duration
 	made := c.make(ctx, s, batch, infos, start.Add(budget))
@@ -92,8 +93,9 @@ func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos [
 	done := make(chan *plan.Plan, 1)
 	c.late.Store(true)
 	go func() {
-		defer c.late.Store(false)
-		done <- plan.Make(by.Policies, problem)
+		made := plan.Make(by.Policies, problem)
+		c.late.Store(false) // before anybody hears of it and asks again
+		done <- made
 	}()
 	// Half as long again for a policy that stops at the deadline to put together
 	// what it has.

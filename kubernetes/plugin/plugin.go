@@ -40,6 +40,7 @@ type core struct {
 	planning sync.Mutex
 	late     atomic.Bool
 	plans    int
+	planned  time.Time // when the last one was begun
 	policies *policies
 
 	// turn is the gang that is being placed: one at a time, so that no two wait for

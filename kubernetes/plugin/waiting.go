@@ -325,8 +325,9 @@ func ripe(now, first, last time.Time, window time.Duration) bool {
 }
 
 // batch lists the pods that are planned for together: those whose turn comes,
-// in the order of their groups' priority and arrival. admit says which.
-func (w *waiting) batch(first types.UID, admit func(*entry) bool) []*entry {
+// in the order of their groups' priority and arrival. admit says which; of more
+// than most, the first come, with gangs whole.
+func (w *waiting) batch(first types.UID, most int, admit func(*entry) bool) []*entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*entry
@@ -350,12 +351,29 @@ func (w *waiting) batch(first types.UID, admit func(*entry) bool) []*entry {
 	slices.SortFunc(out, func(a, b *entry) int {
 		return cmp.Or(-cmp.Compare(a.view.Priority, b.view.Priority), cmp.Compare(a.seq, b.seq))
 	})
-	if len(out) > mostPlanned {
-		keep := slices.IndexFunc(out, func(e *entry) bool { return e.pod.UID == first })
-		out = append(out[:mostPlanned-1:mostPlanned-1], out[max(keep, mostPlanned-1)])
+	return cut(out, own, most)
+}
+
+// cut keeps the first of a batch, and the pods of own's gang or own alone.
+func cut(batch []*entry, own *entry, most int) []*entry {
+	if len(batch) <= most {
+		return batch
+	}
+	whole := map[string]bool{own.view.Group: own.view.Gang != nil}
+	var out []*entry
+	for i, e := range batch {
+		if i < most && e.view.Gang != nil {
+			whole[e.view.Group] = true
+		}
+		if i < most || e == own || whole[e.view.Group] {
+			out = append(out, e)
+		}
 	}
 	return out
 }
 
-// mostPlanned bounds a plan.
-const mostPlanned = 4096
+// mostPlanned bounds a plan, firstPlanned the first after a rest, but for gangs.
+const (
+	mostPlanned  = 4096
+	firstPlanned = 128
+)
