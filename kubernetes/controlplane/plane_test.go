@@ -56,21 +56,6 @@ func eventually(t *testing.T, what string, holds func() (bool, error)) {
 	}
 }
 
-// where maps the pods of a namespace to their nodes, for those that are bound.
-func where(p *controlplane.Plane) (map[string]string, error) {
-	pods, err := p.Client().CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	bound := map[string]string{}
-	for _, pod := range pods.Items {
-		if pod.Spec.NodeName != "" {
-			bound[pod.Name] = pod.Spec.NodeName
-		}
-	}
-	return bound, nil
-}
-
 func TestStockSchedulerBindsPods(t *testing.T) {
 	p := started(t, controlplane.Config{})
 	ctx := t.Context()

@@ -64,10 +64,8 @@ func sideBySide(out io.Writer, b bench.Batch, results []bench.Result) error {
 	}
 	fmt.Fprintln(w)
 	for i := range b.Nodes {
-		name := ""
 		for j, r := range results {
-			var key string
-			name, key = b.On(i, r.Placement)
+			name, key := b.On(i, r.Placement)
 			if j == 0 {
 				fmt.Fprint(w, name)
 			}

@@ -19,6 +19,13 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "controlplane:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{
@@ -28,9 +35,5 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(upCommand(), demoCommand(), benchCommand())
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "controlplane:", err)
-		stop()
-		os.Exit(1)
-	}
+	return root.ExecuteContext(ctx)
 }
