@@ -106,7 +106,7 @@ func TestContainersWithoutRequests(t *testing.T) {
 
 func TestScoresAreScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		gain := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.0, -1e300})).Draw(t, "gain")
+		gain := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e300})).Draw(t, "gain")
 		neutral := rapid.Int64Range(0, 100).Draw(t, "neutral")
 		score, odd := scoreOf(gain, neutral)
 		if score < 0 || score > 100 || odd != (math.IsNaN(gain) || math.IsInf(gain, 0)) || odd && score != neutral {
@@ -148,8 +148,8 @@ func TestClusterChangesUnderThePlan(t *testing.T) {
 		return d, err
 	})
 	w.create(append(list(2, "red"), list(2, "blue")...)...)
-	strangers := 0
-	at := w.where()
+	var strangers int
+	var at map[string]string
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		ours := 0
 		strangers, at = 0, w.where()

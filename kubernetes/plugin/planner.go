@@ -72,6 +72,7 @@ func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos [
 		}
 	}
 	c.waiting.issue(batch, out)
+	c.logger.V(2).Info("Planned", "pods", len(batch), "placed", len(made.Node), "held", len(made.Held), "left", len(made.Fallback), "why", why, "seconds", time.Since(start).Seconds())
 	return out
 }
 
@@ -131,10 +132,11 @@ func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo)
 		labels = len(picky) > 0
 	}
 	for _, e := range batch {
-		kind := e.kind
+		of := e.kind
 		if e.plain && !labels {
-			kind = e.shape
+			of = e.shape
 		}
+		kind := of()
 		set, probed := allowed[kind]
 		if !probed {
 			set = c.admitted(ctx, e.pod, infos)
@@ -245,7 +247,7 @@ func fits(request cluster.Resources, info fwk.NodeInfo) bool {
 		return false
 	}
 	for name, n := range request {
-		left := int64(0)
+		var left int64
 		switch name {
 		case cluster.CPU:
 			left = free.GetMilliCPU() - used.GetMilliCPU()

@@ -18,8 +18,8 @@ import (
 type entry struct {
 	pod   *v1.Pod
 	view  pods.Pod
-	kind  uint64 // with its labels
-	shape uint64 // without
+	kind  func() uint64 // with its labels; both are made out when first asked for
+	shape func() uint64 // without
 	plain bool
 	// since is when it was first seen; seq in which order.
 	since time.Time
@@ -94,10 +94,12 @@ func (w *waiting) seeLocked(pod *v1.Pod, now time.Time) *entry {
 	if ok && old.pod.ResourceVersion == pod.ResourceVersion {
 		return old
 	}
-	e := &entry{pod: pod, view: pods.Read(pod), kind: pods.Kind(pod, true), shape: pods.Kind(pod, false), plain: pods.Plain(pod)}
+	e := &entry{pod: pod, view: pods.Read(pod), plain: pods.Plain(pod)}
+	e.kind = sync.OnceValue(func() uint64 { return pods.Kind(pod, true) })
+	e.shape = sync.OnceValue(func() uint64 { return pods.Kind(pod, false) })
 	if ok {
 		e.since, e.seq, e.released, e.turn = old.since, old.seq, old.released, old.turn
-		if e.kind == old.kind {
+		if old.issued != nil && e.kind() == old.kind() {
 			e.issued = old.issued
 		}
 		if old.view.Group != e.view.Group {
@@ -266,7 +268,7 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 			continue
 		}
 		var first, last time.Time
-		complete := false
+		var one *v1.Pod
 		for _, e := range g.pending {
 			if e.released {
 				continue
@@ -277,13 +279,13 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 			if e.since.After(last) {
 				last = e.since
 			}
-			complete = complete || !g.holdsGang() && g.complete(e.pod, want)
+			one = e.pod
 		}
 		if first.IsZero() {
 			delete(w.open, name)
 			continue
 		}
-		if !complete && !ripe(now, first, last, window) {
+		if !ripe(now, first, last, window) && (g.holdsGang() || !g.complete(one, want)) {
 			continue
 		}
 		if g.holdsGang() {

@@ -23,8 +23,8 @@ func Validate(path *field.Path, a *CotenantArgs) error {
 		errs = append(errs, field.NotSupported(path.Child("mode"), a.Mode, modes))
 	}
 	for _, ns := range slices.Sorted(maps.Keys(a.Namespaces)) {
-		if all := append(modes, Ignore); !slices.Contains(all, a.Namespaces[ns]) {
-			errs = append(errs, field.NotSupported(path.Child("namespaces").Key(ns), a.Namespaces[ns], all))
+		if m := a.Namespaces[ns]; m != Ignore && !slices.Contains(modes, m) {
+			errs = append(errs, field.NotSupported(path.Child("namespaces").Key(ns), m, slices.Concat(modes, []Mode{Ignore})))
 		}
 	}
 	if a.Model.Path == "" && a.Samples.Path == "" {

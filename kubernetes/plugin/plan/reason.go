@@ -15,14 +15,13 @@ const (
 	PolicyFailed    Code = "policy-failed"
 	BadDecision     Code = "bad-decision"
 	BadView         Code = "bad-view"
-	NoModel         Code = "no-model"
 	NoRoom          Code = "no-room"
 	NodeRefused     Code = "node-refused"
 )
 
 // Codes lists all codes, so that counters of all are there from the start.
 var Codes = []Code{
-	WorkloadUnknown, ModelUnsure, PolicyLate, PolicyPanicked, PolicyFailed, BadDecision, BadView, NoModel, NoRoom, NodeRefused,
+	WorkloadUnknown, ModelUnsure, PolicyLate, PolicyPanicked, PolicyFailed, BadDecision, BadView, NoRoom, NodeRefused,
 }
 
 // Reason is a code and the account in words.
