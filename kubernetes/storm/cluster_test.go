@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -91,6 +92,27 @@ func (w *weather) watch() {
 	factory.WaitForCacheSync(w.ctx.Done())
 }
 
+// mayEvict lets the scheduler evict, which the stock one has no right to and
+// ours needs where it is configured to.
+func (w *weather) mayEvict() {
+	roles := w.kube.RbacV1()
+	_, err := roles.ClusterRoles().Create(w.ctx, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "evict"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	_, err = roles.ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "evict"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "evict"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:kube-scheduler"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
 func (w *weather) submit(g gang) {
 	w.Helper()
 	w.ledger.Expect(g.name, g.size)
@@ -151,18 +173,23 @@ func (w *weather) finish(i int) {
 	w.running = append(w.running[:i], w.running[i+1:]...)
 	names := g.pods()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names {
-		w.insist("finish pod "+name, func() error {
-			_, err := w.kube.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType,
-				[]byte(`{"metadata":{"annotations":{"cotenant.dev/finished":"true"}}}`), metav1.PatchOptions{})
-			return err
-		})
-	}
+	// Said again until they have: kwok misses the word where it comes while it
+	// is about to call the pod running.
+	tries := 0
 	w.insist("gang "+g.name+" finishes", func() error {
-		if !w.ledger.Finished(g.name) {
-			return fmt.Errorf("some of its pods still run")
+		if w.ledger.Finished(g.name) {
+			return nil
 		}
-		return nil
+		tries++
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"cotenant.dev/finished":"%d"}}}`, tries)
+		for _, name := range names {
+			_, err := w.kube.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+			if err != nil {
+				return fmt.Errorf("finish pod %s: %w", name, err)
+			}
+		}
+		time.Sleep(time.Second)
+		return fmt.Errorf("some of its pods still run")
 	})
 	w.ledger.Forget(g.name)
 	for _, name := range names {

@@ -96,6 +96,7 @@ func blow(t *testing.T, c bench.Candidate, native bool, member func(gang, *corev
 		}
 	}
 	w.watch()
+	w.mayEvict()
 	text, err := c.For(truth, plane.Dir())
 	if err != nil {
 		t.Fatal(err)
