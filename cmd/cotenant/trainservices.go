@@ -77,7 +77,7 @@ was not interrupted.`,
 	fl.BoolVar(&f.source.strict, "strict", false, "fail on the first bad record of --samples instead of leaving it out")
 	fl.StringVar(&f.credit, "source", "", "`TEXT` for the policy's file: whose measurements these are, and their licence")
 	fl.IntVar(&f.slots, "slots", 8, "`N` slots a node, with --samples or --model")
-	fl.IntVar(&f.updates, "updates", 120, "make `N` updates")
+	fl.IntVar(&f.updates, "updates", 270, "make `N` updates")
 	fl.DurationVar(&f.time, "time", 0, "stop after this `time`, with the best so far; --resume goes on")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
 	fl.IntVar(&f.workers, "workers", 0, "episodes at the same time, `N` (default: one a core); the result is the same for any number")

@@ -20,6 +20,14 @@ type Chooser interface {
 	Reason(kind, node int) place.Reason
 }
 
+// Orderer is a Chooser that says which task is next. The tasks of a group come
+// in no order; those of gangs are placed as they are listed.
+type Orderer interface {
+	// Next is a kind of which tasks are left, left by kind, and one fits; -1
+	// where none does.
+	Next(left []int) int
+}
+
 // Renewer is a Chooser that keeps books of the board: Renew tells it that a
 // search has moved tasks past it.
 type Renewer interface{ Renew() }
@@ -38,7 +46,8 @@ type Sequence struct {
 
 	full    []bool // by kind: no node takes one, until something changes that
 	skewing bool   // a task more can make room for another: spread rules
-	tried   int    // the first so many tasks have had their turn
+	tried   []bool // by task: it has had its turn
+	turns   int    // had by so many
 	stopped bool
 }
 
@@ -55,7 +64,7 @@ func NewSequence(req place.Request, p *cluster.Placement, c Chooser, explain boo
 			s.at = append(s.at, -1)
 		}
 	}
-	s.full = make([]bool, p.Kinds())
+	s.full, s.tried = make([]bool, p.Kinds()), make([]bool, len(s.at))
 	s.skewing = len(req.View.Constraints().Spread) > 0
 	return s
 }
@@ -71,9 +80,13 @@ func (s *Sequence) Place() bool {
 		first := 0
 		for _, g := range s.req.Pending {
 			last := first + len(g.Tasks)
-			if g.Gang {
+			o, orders := s.chooser.(Orderer)
+			switch {
+			case g.Gang:
 				placed = s.gang(g, first) || placed
-			} else {
+			case orders:
+				placed = s.ordered(o, first, last) || placed
+			default:
 				for i := first; i < last; i++ {
 					if s.at[i] < 0 {
 						placed = s.one(i) || placed
@@ -87,14 +100,42 @@ func (s *Sequence) Place() bool {
 	return moved
 }
 
+// ordered tries the tasks first to last that are held in an order of the
+// chooser's, then those of which it said that none fits.
+func (s *Sequence) ordered(o Orderer, first, last int) (placed bool) {
+	left, tasks := make([]int, s.placement.Kinds()), make([][]int, s.placement.Kinds())
+	for i := first; i < last; i++ {
+		if k := s.placement.Kind(i); s.at[i] < 0 {
+			left[k]++
+			tasks[k] = append(tasks[k], i)
+		}
+	}
+	for k := o.Next(left); k >= 0 && !s.stopped; k = o.Next(left) {
+		if !s.one(tasks[k][0]) {
+			left[k] = 0
+			continue
+		}
+		placed = true
+		tasks[k] = tasks[k][1:]
+		left[k]--
+	}
+	for _, of := range tasks {
+		for _, i := range of {
+			placed = s.one(i) || placed
+		}
+	}
+	return placed
+}
+
 func (s *Sequence) one(i int) bool {
 	k := s.placement.Kind(i)
-	if i >= s.tried {
-		s.stopped = s.stopped || i%stopEvery == stopEvery-1 && s.req.Stopped()
+	if !s.tried[i] {
+		s.stopped = s.stopped || s.turns%stopEvery == stopEvery-1 && s.req.Stopped()
 		if s.stopped {
 			return false
 		}
-		s.tried = i + 1
+		s.tried[i] = true
+		s.turns++
 	}
 	if s.full[k] {
 		return false
@@ -152,8 +193,8 @@ func (s *Sequence) Decision() place.Decision {
 	tasks := s.req.Tasks()
 	late := map[cluster.TaskID]bool{}
 	if s.stopped {
-		for _, t := range tasks[s.tried:] {
-			late[t.ID] = true
+		for i, t := range tasks {
+			late[t.ID] = !s.tried[i]
 		}
 	}
 	for i := range d.Hold {
@@ -161,7 +202,7 @@ func (s *Sequence) Decision() place.Decision {
 			d.Hold[i].Why = why
 		}
 		if late[d.Hold[i].Task] {
-			d.Hold[i].Why = fmt.Sprintf("the time was up after %d of %d tasks, before its turn", s.tried, len(tasks))
+			d.Hold[i].Why = fmt.Sprintf("the time was up after %d of %d tasks, before its turn", s.turns, len(tasks))
 		}
 	}
 	if s.explain {

@@ -32,7 +32,53 @@ type view struct {
 }
 
 // path is what a node can still become.
-type path struct{ best, mean, worth, free float64 }
+type path struct{ best, mean, worth, free, margin, scarce float64 }
+
+// offer is what the nodes of a state give a task.
+type offer struct {
+	gain  float64
+	nodes int
+}
+
+// marginal is the gain at the last place that n tasks of a workload need, one
+// on each of the nodes that give them most.
+func (e *Services) marginal(states []State, w int, n float64) float64 {
+	if n <= 0 {
+		return e.best[w]
+	}
+	e.offers = e.offers[:0]
+	for _, o := range states {
+		if o.Room > 0 {
+			e.offers = append(e.offers, offer{e.gain(o.Config, w), o.Nodes})
+		}
+	}
+	slices.SortFunc(e.offers, func(a, b offer) int { return cmp.Compare(b.gain, a.gain) })
+	for _, o := range e.offers {
+		if n -= float64(o.nodes); n <= 0 {
+			return o.gain
+		}
+	}
+	if len(e.offers) > 0 {
+		return e.offers[len(e.offers)-1].gain
+	}
+	return e.best[w]
+}
+
+// claim finds how much more of each workload the nodes want than is to come.
+func (e *Services) claim(states []State, demand []float64) {
+	clear(e.scarce)
+	for _, o := range states {
+		if o.Room > 0 {
+			e.follow(o.Config, e.see(o.Config).near, max(0, min(pathSteps, o.Room)), e.margin)
+			for _, u := range e.joined[:e.reached] {
+				e.scarce[u] += float64(o.Nodes)
+			}
+		}
+	}
+	for w := range e.scarce {
+		e.scarce[w] = math.Log((1 + e.scarce[w]) / (1 + demand[w]))
+	}
+}
 
 // see is the view of a co-location. near is found with the mean gains of the
 // cluster, so not before these are known.
@@ -79,6 +125,10 @@ func (e *Services) path(c, of place.Config, room int) path {
 	p := path{
 		best: e.follow(c, near, steps, e.best), mean: e.follow(c, near, steps, e.mean),
 		worth: e.follow(c, near, steps, e.worth), free: e.follow(c, near, min(2, steps), nil),
+		margin: e.follow(c, near, steps, e.margin),
+	}
+	for _, u := range e.joined[:e.reached] {
+		p.scarce += e.scarce[u] / float64(e.reached)
 	}
 	e.paths[key] = p
 	return p
@@ -86,6 +136,7 @@ func (e *Services) path(c, of place.Config, room int) path {
 
 func (e *Services) follow(c place.Config, near []int32, steps int, price []float64) float64 {
 	sum, top := 0.0, 0.0
+	e.joined, e.reached = e.joined[:0], 0
 	for range steps {
 		at, most, gain := -1, math.Inf(-1), 0.0
 		e.around(c, near)
@@ -103,7 +154,10 @@ func (e *Services) follow(c place.Config, near []int32, steps int, price []float
 			break
 		}
 		sum += most
-		top = max(top, sum)
+		e.joined = append(e.joined, int32(at))
+		if sum > top {
+			top, e.reached = sum, len(e.joined)
+		}
 		c = e.values.Next(c, at)
 	}
 	return top

@@ -7,54 +7,64 @@ import (
 )
 
 // ServicesVersion numbers the features below.
-const ServicesVersion = 1
+const ServicesVersion = 2
 
 // The features of a node as the place of a task. Values are in units of what a
 // task alone adds to the objective.
 const (
-	ServiceLead      = iota // gain there less the best gain that a task of its workload has now: what greedy goes by
-	ServiceGain             // what the objective gains
-	ServiceLoss             // gain less that on an empty node of the class
-	ServiceFill             // share of the room in use
-	ServiceEmpty            // 1 where nothing runs
-	ServiceBefore           // what the demand to come would gain there, in the mean
-	ServiceAfter            // and with the task
-	ServiceBest             // by how much the node beats all others for some workload to come
-	ServiceOpened           // and with the task
-	ServiceMean             // mean over the demand to come of how much it beats all others
-	ServiceAdded            // and with the task
-	ServiceRival            // comparative advantage of the workload to come that has most, less the task's
-	ServiceAlike            // log of the nodes just like it
-	ServicePace             // mean value of the tasks on it
-	ServicePath             // what the node can still become against prices of today's best gains: change
-	ServicePathMean         // the same against today's mean gains
-	ServicePathFree         // the same at no price, the next few tasks
-	ServiceNext             // level of ServicePath with the task
-	ServiceNextMean         // level of ServicePathMean with the task
-	ServiceOver             // gain less what a task of its workload is worth where such tasks sit
-	ServicePathWorth        // what the node can still become against what tasks are worth where they sit: change
-	ServiceNextWorth        // level of it with the task
-	ServiceLeft             // tasks that still fit with the task, for each one to come
+	ServiceLead         = iota // gain there less the best gain that a task of its workload has now: what greedy goes by
+	ServiceGain                // what the objective gains
+	ServiceLoss                // gain less that on an empty node of the class
+	ServiceFill                // share of the room in use
+	ServiceEmpty               // 1 where nothing runs
+	ServiceBefore              // what the demand to come would gain there, in the mean
+	ServiceAfter               // and with the task
+	ServiceBest                // by how much the node beats all others for some workload to come
+	ServiceOpened              // and with the task
+	ServiceMean                // mean over the demand to come of how much it beats all others
+	ServiceAdded               // and with the task
+	ServiceRival               // comparative advantage of the workload to come that has most, less the task's
+	ServiceAlike               // log of the nodes just like it
+	ServicePace                // mean value of the tasks on it
+	ServicePath                // what the node can still become against prices of today's best gains: change
+	ServicePathMean            // the same against today's mean gains
+	ServicePathFree            // the same at no price, the next few tasks
+	ServiceNext                // level of ServicePath with the task
+	ServiceNextMean            // level of ServicePathMean with the task
+	ServiceOver                // gain less what a task of its workload is worth where such tasks sit
+	ServicePathWorth           // what the node can still become against what tasks are worth where they sit: change
+	ServiceNextWorth           // level of it with the task
+	ServiceLeft                // tasks that still fit with the task, for each one to come
+	ServiceOverMargin          // gain less that of the last place that tasks of its workload need, were they alone to come
+	ServiceReserve             // mean over the demand to come of how much the node beats those places
+	ServiceReserved            // and with the task
+	ServicePathMargin          // what the node can still become against prices of the gains there: change
+	ServiceNextMargin          // level of it with the task
+	ServiceScarce              // of what it would become then, how much more of it is wanted by nodes than is to come
+	ServiceScarceBefore        // the same without the task
 	ServiceFeatures
 )
 
 // The features of a decision.
 const (
-	ServiceDemand   = iota // log of the tasks to come for each node
-	ServiceRoom            // share of free room
-	ServicePressure        // tasks to come / free room
-	ServiceShare           // share of the task's workload in them
-	ServiceAlone           // gain of the workload on an empty node
-	ServiceBestNow         // best gain now
-	ServiceMeanNow         // mean gain over open nodes now
-	ServiceWorthNow        // what a task of the workload is worth where such tasks sit
-	ServiceAllWorth        // mean over the demand to come of that
-	ServiceAllBest         // mean over the demand to come of the best gains
-	ServiceAllMean         // and of the mean gains
-	ServiceMixed           // entropy of the demand to come, as a share of the most it can be
-	ServiceValue           // mean value of the running tasks
-	ServiceChurn           // share of the demand to come that is expected, not pending
-	ServiceSpread          // standard deviation of the gains of open nodes
+	ServiceDemand    = iota // log of the tasks to come for each node
+	ServiceRoom             // share of free room
+	ServicePressure         // tasks to come / free room
+	ServiceShare            // share of the task's workload in them
+	ServiceAlone            // gain of the workload on an empty node
+	ServiceBestNow          // best gain now
+	ServiceMeanNow          // mean gain over open nodes now
+	ServiceWorthNow         // what a task of the workload is worth where such tasks sit
+	ServiceAllWorth         // mean over the demand to come of that
+	ServiceAllBest          // mean over the demand to come of the best gains
+	ServiceAllMean          // and of the mean gains
+	ServiceMixed            // entropy of the demand to come, as a share of the most it can be
+	ServiceValue            // mean value of the running tasks
+	ServiceChurn            // share of the demand to come that is expected, not pending
+	ServiceSpread           // standard deviation of the gains of open nodes
+	ServiceMarginNow        // gain at the last place that tasks of the workload need, were they alone to come
+	ServiceAllMargin        // mean over the demand to come of that
+	ServiceClaimed          // log of how much more of the workload nodes want than is to come
 	ServiceContexts
 )
 
@@ -75,6 +85,11 @@ type Services struct {
 	share      []float64 // of the demand to come, by workload number
 	worth      []float64 // mean over the tasks that sit somewhere of what would be lost without one
 	best, mean []float64 // gains now, by workload number
+	margin     []float64
+	scarce     []float64
+	joined     []int32 // what the last follow added
+	reached    int     // of them up to the top
+	offers     []offer
 	deviation  []float64
 	alone      []float64
 	unit       float64
@@ -98,7 +113,7 @@ func NewServices(v *place.Values) *Services {
 	zeros := func() []float64 { return make([]float64, n) }
 	return &Services{
 		lowest: math.Inf(1), second: math.Inf(1),
-		values: v, share: zeros(), worth: zeros(), best: zeros(), mean: zeros(), deviation: zeros(), alone: zeros(),
+		values: v, share: zeros(), worth: zeros(), best: zeros(), mean: zeros(), margin: zeros(), scarce: zeros(), deviation: zeros(), alone: zeros(),
 		paths: map[pathKey]path{}, views: map[place.Config]view{},
 	}
 }
@@ -165,7 +180,7 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 			e.deviation[w] += n * g * g
 		}
 	}
-	allBest, allMean := 0.0, 0.0
+	allBest, allMean, allMargin := 0.0, 0.0, 0.0
 	for w := range e.best {
 		if math.IsInf(e.best[w], -1) {
 			e.best[w], e.mean[w] = e.alone[w], e.alone[w] // nowhere to be asked about
@@ -173,7 +188,9 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 			e.mean[w] /= count
 			e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
 		}
+		e.margin[w] = e.marginal(states, w, demand[w])
 		allBest += e.share[w] * e.best[w]
+		allMargin += e.share[w] * e.margin[w]
 		allMean += e.share[w] * e.mean[w]
 	}
 	allWorth := 0.0
@@ -184,8 +201,10 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 		allWorth += p * e.worth[w]
 	}
 	e.coming = total / float64(max(1, nodes))
+	e.claim(states, demand)
 	c := e.context[:]
 	clear(c)
+	c[ServiceAllMargin] = float32(allMargin)
 	c[ServiceDemand] = float32(math.Log1p(e.coming))
 	if slots > 0 {
 		c[ServiceRoom] = float32(min(1, room/slots))
@@ -330,6 +349,8 @@ func (e *Services) Context(w int) []float32 {
 	c[ServiceBestNow] = float32(e.best[w])
 	c[ServiceMeanNow] = float32(e.mean[w])
 	c[ServiceWorthNow] = float32(e.worth[w])
+	c[ServiceMarginNow] = float32(e.margin[w])
+	c[ServiceClaimed] = float32(e.scarce[w])
 	c[ServiceSpread] = float32(e.deviation[w])
 	return c
 }
@@ -354,17 +375,18 @@ func (e *Services) Encode(row []float32, o State, w int) {
 		row[ServiceEmpty] = 1
 	}
 	here := e.see(o.Config)
-	before, best, mean, rival := 0.0, -most*1.0, 0.0, -most*1.0
+	before, best, mean, rival, reserve := 0.0, -most*1.0, 0.0, -most*1.0, 0.0
 	for _, u := range e.kinds {
 		g, p := here.gains[u], e.share[u]
 		before += p * g
 		best = max(best, g-e.best[u])
 		mean += p * max(0, g-e.mean[u])
+		reserve += p * max(0, g-e.margin[u])
 		if int(u) != w {
 			rival = max(rival, g-e.mean[u])
 		}
 	}
-	after, opened, added := 0.0, -most*1.0, 0.0
+	after, opened, added, reserved := 0.0, -most*1.0, 0.0, 0.0
 	if o.Room > 1 {
 		seen, change := 0.0, 0.0
 		e.around(to, here.near)
@@ -373,6 +395,7 @@ func (e *Services) Encode(row []float32, o State, w int) {
 			after += p * g
 			opened = max(opened, g-e.best[u])
 			added += p * max(0, g-e.best[u])
+			reserved += p * max(0, g-e.margin[u])
 			seen += p
 			change += p * (g - here.gains[u])
 		}
@@ -401,5 +424,12 @@ func (e *Services) Encode(row []float32, o State, w int) {
 	set(ServicePathFree, then.free-from.free+gain)
 	set(ServiceNext, then.best)
 	set(ServiceNextMean, then.mean)
+	set(ServiceOverMargin, gain-e.margin[w])
+	set(ServiceReserve, reserve)
+	set(ServiceReserved, reserved)
+	set(ServicePathMargin, then.margin-from.margin+gain-e.margin[w])
+	set(ServiceNextMargin, then.margin)
+	set(ServiceScarce, then.scarce)
+	set(ServiceScarceBefore, from.scarce)
 	set(ServiceLeft, float64(o.Room-1)/(1+e.coming)/2)
 }

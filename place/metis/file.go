@@ -15,7 +15,7 @@ import (
 // File is a trained policy as it is kept: the networks, and how they were
 // trained to be used.
 type File struct {
-	// Nets: Part may be missing where Divide does without it.
+	// Nets: Part may be missing where Divide does without it, Turn always.
 	Nets Nets
 	// Divide, Parts and Refresh are those of Options in training.
 	Divide  Divide
@@ -59,10 +59,11 @@ var fileFormat = tensors.Format{
 	What:     "a Cotenant policy file for services", Make: "write one with `cotenant train services --out FILE`", Again: "train again",
 }
 
-// netShapes are those of the networks of a file; Part is nil where it has none.
+// netShapes are those of the networks of a file; nil where it has none.
 type netShapes struct {
 	Node *num.ScorerShape `json:"node"`
 	Part *num.ScorerShape `json:"part,omitempty"`
+	Turn *num.ScorerShape `json:"turn,omitempty"`
 }
 
 // kept is what a file holds of Options.
@@ -76,6 +77,7 @@ type kept struct {
 const (
 	nodePrefix = "node."
 	partPrefix = "part."
+	turnPrefix = "turn."
 )
 
 // Save writes a policy. The same policy gives the same bytes. It is an error
@@ -100,6 +102,12 @@ func Save(w io.Writer, f *File) error {
 			return err
 		}
 	}
+	if f.Nets.Turn != nil {
+		s.Turn = &f.Nets.Turn.Shape
+		if err := t.Scorer(turnPrefix, f.Nets.Turn); err != nil {
+			return err
+		}
+	}
 	metadata := map[string]string{"notes": f.Notes}
 	for key, v := range map[string]any{"shapes": s, "options": kept{f.Divide, f.Parts, f.Refresh}, "training": f.Training} {
 		text, err := json.Marshal(v)
@@ -116,9 +124,14 @@ func (f *File) check() error {
 	if f.Nets.Node == nil {
 		return fmt.Errorf("the network that chooses nodes is missing")
 	}
-	want, wantPart := Shapes(0)
+	want, wantPart, wantTurn := Shapes(0)
 	if err := fits("node", f.Nets.Node.Shape, want); err != nil {
 		return err
+	}
+	if f.Nets.Turn != nil {
+		if err := fits("turn", f.Nets.Turn.Shape, wantTurn); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.Nets.Part != nil:
@@ -181,6 +194,11 @@ func Load(r io.Reader) (*File, error) {
 	}
 	if s.Part != nil {
 		if f.Nets.Part, err = t.Scorer(partPrefix, *s.Part); err != nil {
+			return nil, err
+		}
+	}
+	if s.Turn != nil {
+		if f.Nets.Turn, err = t.Scorer(turnPrefix, *s.Turn); err != nil {
 			return nil, err
 		}
 	}

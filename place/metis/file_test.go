@@ -20,11 +20,11 @@ import (
 func untrained(tb testing.TB) *File {
 	tb.Helper()
 	f := &File{Notes: "untrained: it follows greedy"}
-	node, part := Shapes(20)
+	node, part, turn := Shapes(20)
 	for seed, n := range []struct {
 		to    **num.Scorer
 		shape num.ScorerShape
-	}{{&f.Nets.Node, node}, {&f.Nets.Part, part}} {
+	}{{&f.Nets.Node, node}, {&f.Nets.Part, part}, {&f.Nets.Turn, turn}} {
 		var err error
 		if *n.to, err = num.NewScorer(n.shape, num.Rand(uint64(seed))); err != nil {
 			tb.Fatal(err)
@@ -141,7 +141,7 @@ func TestSaveRefusesWhatLoadWould(t *testing.T) {
 		"encoder":  {func(f *File) { f.Encoder = encode.ServicesVersion + 1 }, "train again"},
 		"size":     {func(f *File) { f.Notes = strings.Repeat("x", tensors.MaxPolicy) }, "ConfigMap"},
 		"shape": {func(f *File) {
-			s, _ := Shapes(1)
+			s, _, _ := Shapes(1)
 			s.Features++
 			f.Nets.Node, _ = num.NewScorer(s, num.Rand(1))
 		}, "features"},
@@ -235,9 +235,10 @@ func FuzzLoad(f *testing.F) {
 	file := saved(f, u)
 	f.Add(file)
 	f.Add(file[:len(file)/2])
-	node, part := Shapes(1)
-	node.Hidden, part.Hidden = []int{2}, []int{2} // small seeds are mutated faster
+	node, part, turn := Shapes(1)
+	node.Hidden, part.Hidden, turn.Hidden = []int{2}, []int{2}, []int{2} // small seeds are mutated faster
 	u.Nets.Node, _ = num.NewScorer(node, num.Rand(1))
+	u.Nets.Turn, _ = num.NewScorer(turn, num.Rand(1))
 	u.Nets.Part, _ = num.NewScorer(part, num.Rand(1))
 	f.Add(saved(f, u))
 	f.Fuzz(func(t *testing.T, file []byte) {

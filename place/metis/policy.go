@@ -15,12 +15,15 @@ type Nets struct {
 	Node *num.Scorer
 	// Part chooses a part among those of a larger one.
 	Part *num.Scorer
+	// Turn chooses the workload of the next task of a group, with Hierarchy and up
+	// to 15 kinds of tasks. Without it they come in the order of the request.
+	Turn *num.Scorer
 }
 
 // Shapes are those of networks that read the features of now. Untrained, the
-// first follows the greedy rule, the second its nodes' scores, both as
-// firmly as prior says.
-func Shapes(prior float32) (node, part num.ScorerShape) {
+// first follows the greedy rule as firmly as prior says, the second its nodes'
+// scores, and the third places the same share of every workload.
+func Shapes(prior float32) (node, part, turn num.ScorerShape) {
 	node = num.ScorerShape{
 		Features: encode.ServiceFeatures, Context: encode.ServiceContexts,
 		Hidden: []int{64, 64}, Prior: 1 + encode.ServiceLead, PriorScale: prior,
@@ -29,7 +32,11 @@ func Shapes(prior float32) (node, part num.ScorerShape) {
 		Features: encode.PartFeatures, Context: encode.ServiceContexts,
 		Hidden: []int{32}, Prior: 1 + encode.PartLead, PriorScale: 1,
 	}
-	return node, part
+	turn = num.ScorerShape{
+		Features: encode.TurnFeatures, Context: encode.ServiceContexts,
+		Hidden: []int{32, 32}, Prior: 1 + encode.TurnLead, PriorScale: 20,
+	}
+	return node, part, turn
 }
 
 // Divide says how tasks come to nodes.
@@ -50,9 +57,11 @@ const (
 
 // Picker takes the decisions in training. Candidates are rows of features.
 type Picker interface {
-	// Node chooses among nodes, Part among parts; scores are the network's.
+	// Node chooses among nodes, Part among parts, Turn among workloads; scores
+	// are the network's.
 	Node(candidates num.Matrix, context, scores []float32) int
 	Part(candidates num.Matrix, context, scores []float32) int
+	Turn(candidates num.Matrix, context, scores []float32) int
 	// Placed tells what the objective gained, in units of what a task alone adds.
 	Placed(gain float64)
 }
@@ -135,5 +144,11 @@ func (p *Policy) trial(req place.Request) *place.Trial {
 
 // Chooser is the policy as the start of a search, or of a Sequence.
 func (p *Policy) Chooser(req place.Request, b *baseline.Board) baseline.Chooser {
-	return newChooser(p, req, b)
+	c := newChooser(p, req, b)
+	// The paper's comparisons take tasks as they come; in training, though, nodes
+	// are chosen by Flat for what will be Hierarchy.
+	if p.nets.Turn != nil && c.trial.Kinds() <= many && (p.o.Divide == Hierarchy || p.o.Picker != nil) {
+		return newTurns(c)
+	}
+	return c
 }

@@ -164,6 +164,7 @@ func checkReasons(t *rapid.T, d place.Decision, explain bool) {
 // the same, they go where greedy goes, flat or by the hierarchy.
 func TestPropertyUntrainedIsGreedy(t *testing.T) {
 	f := untrained(t)
+	f.Nets.Turn = nil
 	for _, way := range []string{"divide=flat", "search=off:parts=2", "search=off:parts=3:refresh=5"} {
 		t.Run(way, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -187,6 +188,47 @@ func TestPropertyUntrainedIsGreedy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whose turn it is is a workload of which tasks are left and fit; untrained,
+// one of those of which the largest share is left.
+func TestPropertyTurns(t *testing.T) {
+	files := []*File{untrained(t), shaken(t, 3)}
+	rapid.Check(t, func(t *rapid.T) {
+		req := drawRequest(t)
+		i := rapid.IntRange(0, len(files)-1).Draw(t, "file")
+		p := New(files[i].Nets, placetest.Model{Names: []string{"", "fast"}}, Options{Parts: 2})
+		c := newTurns(newChooser(p, req, baseline.NewBoard(p.trial(req))))
+		left := make([]int, c.trial.Kinds())
+		for i := range c.trial.Tasks() {
+			left[c.trial.Kind(i)]++
+		}
+		for {
+			k := c.Next(left)
+			fits := func(kind int) bool {
+				for n := range req.View.Nodes() {
+					if left[kind] > 0 && c.trial.Check(kind, n) == cluster.Fits {
+						return true
+					}
+				}
+				return false
+			}
+			share := func(kind int) float64 { return float64(left[kind]) / c.all[kind] }
+			for other := range left {
+				if fits(other) && (k < 0 || i == 0 && share(other) > share(k)) {
+					t.Fatalf("it is the turn of %d, while of %d a share of %v is left: %v of %v", k, other, share(other), left, c.all)
+				}
+			}
+			if k < 0 {
+				return
+			}
+			if !fits(k) {
+				t.Fatalf("it is the turn of %d, which fits nowhere: %v", k, left)
+			}
+			c.Put(k, c.Choose(k))
+			left[k]--
+		}
+	})
 }
 
 // With a search after it, a pass does not end worse than by itself.

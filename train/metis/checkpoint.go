@@ -12,17 +12,17 @@ import (
 )
 
 // checkpointVersion changes with the layout of checkpoint.
-const checkpointVersion = 1
+const checkpointVersion = 2
 
 // checkpoint is all that a Trainer knows beyond its Config.
 type checkpoint struct {
 	Version int
 	// Config is what the result depends on, in words, so that a run goes on only
 	// as what it began as.
-	Config     string
-	Node, Part []byte // the learners
-	// Steady and Best are the tensors of Node, then Part; Best is empty before
-	// the first Look.
+	Config   string
+	Learners [levels][]byte
+	// Steady and Best are the tensors of the networks, in the order of the
+	// levels; Best is empty before the first Look.
 	Steady, Best [][]float32
 	Score        float64
 	Update       int
@@ -42,15 +42,23 @@ func (c Config) fingerprint() string {
 	return rl.Fingerprint(c, o, names)
 }
 
-func numbers(nets place_metis.Nets) [][]float32 {
-	return append(nets.Node.Numbers(), nets.Part.Numbers()...)
+func numbers(nets place_metis.Nets) (data [][]float32) {
+	for _, n := range list(nets) {
+		data = append(data, n.Numbers()...)
+	}
+	return data
 }
 
 // filled are networks of the shapes of this run with other numbers.
 func (t *Trainer) filled(data [][]float32) (place_metis.Nets, error) {
-	nets := place_metis.Nets{Node: t.node.Net.Clone(), Part: t.part.Net.Clone()}
-	n := min(len(data), len(nets.Node.Tensors()))
-	return nets, errors.Join(nets.Node.SetNumbers(data[:n]), nets.Part.SetNumbers(data[n:]))
+	nets := clone(t.nets())
+	var bad error
+	for _, net := range list(nets) {
+		n := min(len(data), len(net.Tensors()))
+		bad = errors.Join(bad, net.SetNumbers(data[:n]))
+		data = data[n:]
+	}
+	return nets, bad
 }
 
 // Save writes all that a Trainer of the same Config needs to go on as if it
@@ -60,11 +68,13 @@ func (t *Trainer) Save(w io.Writer) error {
 		Version: checkpointVersion, Config: t.Config.fingerprint(), Steady: numbers(t.steady),
 		Score: t.best.score, Update: t.best.update, Looked: t.looked,
 	}
-	var node, part bytes.Buffer
-	if err := errors.Join(t.node.Save(&node), t.part.Save(&part)); err != nil {
-		return err
+	for l, learner := range t.learners {
+		var b bytes.Buffer
+		if err := learner.Save(&b); err != nil {
+			return err
+		}
+		c.Learners[l] = b.Bytes()
 	}
-	c.Node, c.Part = node.Bytes(), part.Bytes()
 	if t.best.nets.Node != nil {
 		c.Best = numbers(t.best.nets)
 	}
@@ -94,15 +104,19 @@ func (t *Trainer) Restore(r io.Reader) error {
 			return fmt.Errorf("restore the training: its best: %w", err)
 		}
 	}
-	var before bytes.Buffer
-	if err := t.node.Save(&before); err != nil {
-		return err
+	var before [levels]bytes.Buffer
+	for l, learner := range t.learners {
+		if err := learner.Save(&before[l]); err != nil {
+			return err
+		}
 	}
-	if err := t.node.Restore(bytes.NewReader(c.Node)); err != nil {
-		return err
-	}
-	if err := t.part.Restore(bytes.NewReader(c.Part)); err != nil {
-		return errors.Join(err, t.node.Restore(&before))
+	for l, learner := range t.learners {
+		if err := learner.Restore(bytes.NewReader(c.Learners[l])); err != nil {
+			for k := range l {
+				err = errors.Join(err, t.learners[k].Restore(&before[k]))
+			}
+			return err
+		}
 	}
 	t.steady, t.best, t.looked = steady, champion{best, c.Score, c.Update}, c.Looked
 	return nil

@@ -18,7 +18,7 @@ import (
 type explorer struct {
 	sampler *rl.Sampler
 	into    *rl.Trajectory
-	parts   bool // the level that learns
+	of      level // that learns
 	share   float64
 	sum     float64 // of performance, as it was last told
 	step    float64 // time that a placement takes
@@ -26,21 +26,23 @@ type explorer struct {
 
 // Node implements place/metis.Picker.
 func (x *explorer) Node(candidates num.Matrix, context, scores []float32) int {
-	if x.parts {
-		return num.Highest(scores)
-	}
-	return x.pick(candidates, context, scores, encode.ServiceLead)
+	return x.pick(nodes, candidates, context, scores, encode.ServiceLead)
 }
 
 // Part implements place/metis.Picker.
 func (x *explorer) Part(candidates num.Matrix, context, scores []float32) int {
-	if !x.parts {
-		return num.Highest(scores)
-	}
-	return x.pick(candidates, context, scores, encode.PartLead)
+	return x.pick(parts, candidates, context, scores, encode.PartLead)
 }
 
-func (x *explorer) pick(candidates num.Matrix, context, scores []float32, prior int) int {
+// Turn implements place/metis.Picker.
+func (x *explorer) Turn(candidates num.Matrix, context, scores []float32) int {
+	return x.pick(turns, candidates, context, scores, encode.TurnLead)
+}
+
+func (x *explorer) pick(at level, candidates num.Matrix, context, scores []float32, prior int) int {
+	if at != x.of {
+		return num.Highest(scores)
+	}
 	if candidates.Rows == 1 {
 		return 0
 	}
@@ -74,19 +76,19 @@ func (x *explorer) Placed(gain float64) {
 // performance over time but for a constant: with the sum as the potential of a
 // state, shaping (Ng, Harada, Russell: Policy invariance under reward
 // transformations, ICML 1999) cancels what flows between events.
-func (t *Trainer) rollout(worker int, parts bool, seed, take uint64) (*rl.Trajectory, error) {
+func (t *Trainer) rollout(worker int, of level, seed, take uint64) (*rl.Trajectory, error) {
 	e, err := t.world(seed).Draw(seed)
 	if err != nil {
 		return nil, err
 	}
 	into := rl.NewTrajectory(1)
-	learner, divide := t.node, place_metis.Flat
-	if parts {
-		learner, divide = t.part, place_metis.Hierarchy
+	learner, divide := t.learners[of], place_metis.Flat
+	if of != nodes {
+		divide = place_metis.Hierarchy
 	}
 	x := &explorer{
 		sampler: &rl.Sampler{Net: learner.Net, Rand: num.Rand(seed, 3, take), Epsilon: t.Config.Explore.At(learner.Updates())},
-		into:    into, parts: parts, share: 1,
+		into:    into, of: of, share: 1,
 	}
 	m := t.memory(worker, e.Model)
 	o := place_metis.Options{Divide: divide, Picker: x, Shortlist: t.Config.Shortlist, Memory: &m.values}

@@ -88,7 +88,7 @@ func (t *Trainer) Look(ctx context.Context) ([]float64, error) {
 		score += a / float64(len(above))
 	}
 	if t.best.nets.Node == nil || score > t.best.score {
-		t.best = champion{place_metis.Nets{Node: t.steady.Node.Clone(), Part: t.steady.Part.Clone()}, score, t.Updates()}
+		t.best = champion{clone(t.steady), score, t.Updates()}
 	}
 	t.looked = t.Updates()
 	return above, nil

@@ -11,10 +11,10 @@ import (
 type Report struct {
 	// Update counts those made.
 	Update int
-	// Stats are of the step that was just made; nil after a look. Parts says
-	// which sub-policy it was of.
+	// Stats are of the step that was just made; nil after a look. Level is of
+	// which sub-policy it was: node, part or turn.
 	Stats *rl.Stats
-	Parts bool
+	Level string
 	// Above is by how much each world's validation seeds are above greedy, as a
 	// share, where the networks were just looked at; nil after a step.
 	Above []float64
@@ -37,12 +37,22 @@ func (t *Trainer) Run(ctx context.Context, each func(Report) error) error {
 		if t.Done() {
 			return nil
 		}
-		before := t.part.Updates()
+		before := t.learners
+		var made [levels]int
+		for l := range before {
+			made[l] = before[l].Updates()
+		}
 		stats, err := t.Step(ctx)
 		if err != nil {
 			return err
 		}
-		if err := each(Report{Update: t.Updates(), Stats: &stats, Parts: t.part.Updates() > before}); err != nil {
+		r := Report{Update: t.Updates(), Stats: &stats}
+		for l := range made {
+			if t.learners[l].Updates() > made[l] {
+				r.Level = level(l).String()
+			}
+		}
+		if err := each(r); err != nil {
 			return err
 		}
 	}
@@ -55,10 +65,7 @@ func (p Report) Scalars(worlds []World) []curves.Scalar {
 		out = append(out, curves.Scalar{Tag: "validation/above_greedy_" + worlds[i].Name, Value: v})
 	}
 	if s := p.Stats; s != nil {
-		level := "node/"
-		if p.Parts {
-			level = "part/"
-		}
+		level := p.Level + "/"
 		out = append(out,
 			curves.Scalar{Tag: level + "return", Value: s.Return},
 			curves.Scalar{Tag: level + "advantage", Value: s.Advantage},

@@ -45,8 +45,10 @@ func TestTrainingIsReproducible(t *testing.T) {
 			t.Fatalf("tensor %s differs between runs of one seed", p.Name)
 		}
 	}
-	if a.part.Updates() == 0 || a.node.Updates() == 0 {
-		t.Error("a kind of level was not trained")
+	for l, learner := range a.learners {
+		if learner.Updates() == 0 {
+			t.Errorf("the sub-policy of level %s was not trained", level(l))
+		}
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 type Config struct {
 	Worlds []World
 	Seed   uint64
-	// Updates in all (120), Episodes in each (32), on Workers goroutines (2).
+	// Updates in all (270), Episodes in each (32), on Workers goroutines (2).
 	// Takes is how many of them play the same scene (8): what they all meet is
 	// luck, and is taken from what each is credited with.
 	Updates, Episodes, Takes, Workers int
 	// Parts is how many updates pass from one of the sub-policy that chooses
-	// parts to the next (4); the others are of the one that chooses nodes.
+	// parts to the next (4); the others are of the one that chooses nodes. The last
+	// third is of the one that chooses whose turn it is.
 	Parts int
 	// Prior is the scale at which the untrained network follows greedy (20).
 	Prior float32
@@ -33,7 +34,7 @@ type Config struct {
 	Explore rl.Schedule
 	Forget  bool
 	// Every is how many updates pass between looks at the validation seeds (10),
-	// Validation how many seeds of each world those are (24).
+	// Validation how many seeds of each world those are (64).
 	Every, Validation int
 	Rl                *rl.Options
 }
@@ -44,14 +45,14 @@ func (c *Config) defaults() {
 			*v = d
 		}
 	}
-	set(&c.Updates, 120)
+	set(&c.Updates, 270)
 	set(&c.Episodes, 32)
 	set(&c.Takes, 8)
 	set(&c.Workers, 2)
 	set(&c.Parts, 4)
 	set(&c.Shortlist, 16)
 	set(&c.Every, 10)
-	set(&c.Validation, 24)
+	set(&c.Validation, 64)
 	if c.Prior == 0 {
 		c.Prior = 20
 	}
@@ -80,8 +81,8 @@ func (c *Config) options(updates int) rl.Options {
 
 // Trainer is a training run.
 type Trainer struct {
-	Config     Config
-	node, part *rl.Learner
+	Config   Config
+	learners [levels]*rl.Learner
 	// steady are averages over the last updates, which jump about less.
 	steady   place_metis.Nets
 	memories []map[interference.Model]*memory // by worker
@@ -96,29 +97,50 @@ func NewTrainer(c Config) (*Trainer, error) {
 	if len(c.Worlds) == 0 {
 		return nil, errors.New("no world to train in")
 	}
-	nodeShape, partShape := place_metis.Shapes(c.Prior)
-	node, err := num.NewScorer(nodeShape, num.Rand(c.Seed, 1))
-	if err != nil {
-		return nil, err
-	}
-	part, err := num.NewScorer(partShape, num.Rand(c.Seed, 2))
-	if err != nil {
-		return nil, err
-	}
-	t := &Trainer{Config: c, looked: -1, steady: place_metis.Nets{Node: node.Clone(), Part: part.Clone()}}
+	t := &Trainer{Config: c, looked: -1}
 	for range c.Workers {
 		t.memories = append(t.memories, map[interference.Model]*memory{})
 	}
-	forParts := c.Updates / c.Parts
-	if t.node, err = rl.NewLearner(node, c.options(c.Updates-forParts), c.Seed); err != nil {
-		return nil, err
+	nodeShape, partShape, turnShape := place_metis.Shapes(c.Prior)
+	forTurns := c.Updates / 3
+	forParts := (c.Updates - forTurns) / c.Parts
+	for l, of := range [levels]struct {
+		shape   num.ScorerShape
+		updates int
+	}{{nodeShape, c.Updates - forTurns - forParts}, {partShape, forParts}, {turnShape, forTurns}} {
+		net, err := num.NewScorer(of.shape, num.Rand(c.Seed, uint64(l)+1))
+		if err != nil {
+			return nil, err
+		}
+		if t.learners[l], err = rl.NewLearner(net, c.options(of.updates), c.Seed^uint64(l)<<62); err != nil {
+			return nil, err
+		}
 	}
-	t.part, err = rl.NewLearner(part, c.options(forParts), c.Seed^1<<63)
-	return t, err
+	t.steady = clone(t.nets())
+	return t, nil
 }
 
+// level is a kind of decision, by a sub-policy of its own.
+type level int
+
+// The levels, in the order of the networks in Nets.
+const (
+	nodes level = iota
+	parts
+	turns
+	levels
+)
+
+func (l level) String() string { return [...]string{"node", "part", "turn"}[l] }
+
 func (t *Trainer) nets() place_metis.Nets {
-	return place_metis.Nets{Node: t.node.Net, Part: t.part.Net}
+	return place_metis.Nets{Node: t.learners[nodes].Net, Part: t.learners[parts].Net, Turn: t.learners[turns].Net}
+}
+
+func list(n place_metis.Nets) [levels]*num.Scorer { return [...]*num.Scorer{n.Node, n.Part, n.Turn} }
+
+func clone(n place_metis.Nets) place_metis.Nets {
+	return place_metis.Nets{Node: n.Node.Clone(), Part: n.Part.Clone(), Turn: n.Turn.Clone()}
 }
 
 // world is the one that an episode's seed draws from.
@@ -127,22 +149,30 @@ func (t *Trainer) world(seed uint64) *World {
 }
 
 // Updates is how many are made.
-func (t *Trainer) Updates() int { return t.node.Updates() + t.part.Updates() }
+func (t *Trainer) Updates() (n int) {
+	for _, l := range t.learners {
+		n += l.Updates()
+	}
+	return n
+}
 
 // Done says whether all updates are made.
 func (t *Trainer) Done() bool { return t.Updates() >= t.Config.Updates }
 
 // Step rolls out episodes and updates a sub-policy once.
 func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
-	return t.step(ctx, t.Updates()%t.Config.Parts == t.Config.Parts-1)
+	switch n := t.Updates(); {
+	case n >= t.Config.Updates-t.Config.Updates/3:
+		return t.step(ctx, turns)
+	case n%t.Config.Parts == t.Config.Parts-1:
+		return t.step(ctx, parts)
+	}
+	return t.step(ctx, nodes)
 }
 
-func (t *Trainer) step(ctx context.Context, parts bool) (rl.Stats, error) {
+func (t *Trainer) step(ctx context.Context, of level) (rl.Stats, error) {
 	c := t.Config
-	learner := t.node
-	if parts {
-		learner = t.part
-	}
+	learner := t.learners[of]
 	rng := learner.Rand(1)
 	scenes := make([]uint64, max(1, c.Episodes/c.Takes))
 	// All of one world: advantages are scaled by their spread in an update.
@@ -153,15 +183,15 @@ func (t *Trainer) step(ctx context.Context, parts bool) (rl.Stats, error) {
 		scenes[i] = seed - seed%n + world
 	}
 	kept, err := rl.Takes(ctx, c.Workers, scenes, c.Takes, func(worker int, scene, take uint64) (*rl.Trajectory, error) {
-		return t.rollout(worker, parts, scene, take)
+		return t.rollout(worker, of, scene, take)
 	})
 	if err != nil {
 		return rl.Stats{}, err
 	}
 	switch {
-	case len(kept) == 0 && parts:
+	case len(kept) == 0 && of != nodes:
 		// Rules over several nodes leave no parts to choose among.
-		return t.step(ctx, false)
+		return t.step(ctx, nodes)
 	case len(kept) == 0:
 		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(scenes)*c.Takes)
 	}
@@ -182,9 +212,9 @@ func SeedRange() (from, to uint64) { return trainingSeed, trainingSeed<<1 - 1 }
 // settle moves the averages towards the networks of now.
 func (t *Trainer) settle() {
 	const weight = 0.15
-	for _, pair := range [][2]*num.Scorer{{t.steady.Node, t.node.Net}, {t.steady.Part, t.part.Net}} {
-		now := pair[1].Tensors()
-		for i, x := range pair[0].Tensors() {
+	for l, net := range list(t.steady) {
+		now := t.learners[l].Net.Tensors()
+		for i, x := range net.Tensors() {
 			for k := range x.Data {
 				x.Data[k] += weight * (now[i].Data[k] - x.Data[k])
 			}
