@@ -15,8 +15,8 @@ type Nets struct {
 	Node *num.Scorer
 	// Part chooses a part among those of a larger one.
 	Part *num.Scorer
-	// Turn chooses the workload of the next task of a group, with Hierarchy and up
-	// to 15 kinds of tasks. Without it they come in the order of the request.
+	// Turn chooses the workload of the next task of a group, with Hierarchy.
+	// Without it they come in the order of the request.
 	Turn *num.Scorer
 }
 
@@ -147,7 +147,7 @@ func (p *Policy) Chooser(req place.Request, b *baseline.Board) baseline.Chooser 
 	c := newChooser(p, req, b)
 	// The paper's comparisons take tasks as they come; in training, though, nodes
 	// are chosen by Flat for what will be Hierarchy.
-	if p.nets.Turn != nil && c.trial.Kinds() <= many && (p.o.Divide == Hierarchy || p.o.Picker != nil) {
+	if p.nets.Turn != nil && (p.o.Divide == Hierarchy || p.o.Picker != nil) {
 		return newTurns(c)
 	}
 	return c

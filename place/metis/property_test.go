@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,6 +230,34 @@ func TestPropertyTurns(t *testing.T) {
 			left[k]--
 		}
 	})
+}
+
+// TestManyTakeEvenTurns: of more kinds of tasks than training has, whatever the
+// networks say, the largest share that is left goes first.
+func TestManyTakeEvenTurns(t *testing.T) {
+	view, err := cluster.NewSnapshot(cluster.Spec{Nodes: cluster.Nodes("", 12, 0, 8)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := cluster.Group{Name: "batch"}
+	for i := range 3 * (many + 2) {
+		g.Tasks = append(g.Tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(i)), Workload: fmt.Sprintf("w%02d", i%(many+2))})
+	}
+	p := New(shaken(t, 4).Nets, placetest.Model{}, Options{})
+	req := place.Request{View: view, Pending: []cluster.Group{g}}
+	c := newTurns(newChooser(p, req, baseline.NewBoard(p.trial(req))))
+	left := slices.Repeat([]int{3}, many+2)
+	for i := range g.Tasks {
+		k := c.Next(left)
+		if want := i % (many + 2); k != want {
+			t.Fatalf("turn %d is that of kind %d, want %d", i, k, want)
+		}
+		c.Put(k, c.Choose(k))
+		left[k]--
+	}
+	if k := c.Next(left); k != -1 {
+		t.Errorf("nothing is left, and it is the turn of %d", k)
+	}
 }
 
 // With a search after it, a pass does not end worse than by itself.

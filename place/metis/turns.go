@@ -1,6 +1,7 @@
 package metis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -28,8 +29,8 @@ func newTurns(c *chooser) *turns {
 }
 
 // many is the number of kinds, as many as there are in training, beyond which
-// tasks come in the order of the request: what becomes of each kind would be
-// asked for every task.
+// the largest share that is left goes first: to ask the network is to ask where
+// a task of every kind would go, for every task.
 const many = 15
 
 // Next implements baseline.Orderer.
@@ -38,6 +39,9 @@ func (t *turns) Next(left []int) int {
 	if c.since >= c.every {
 		c.looks.renew()
 		c.since = 0
+	}
+	if len(t.all) > many {
+		return t.evenly(left)
 	}
 	t.list, t.nodes = t.list[:0], t.nodes[:0]
 	highest := 0.0
@@ -71,6 +75,22 @@ func (t *turns) Next(left []int) int {
 		return int(t.list[c.p.o.Picker.Turn(m, c.enc.Overview(), scores)])
 	}
 	return int(t.list[num.Highest(scores)])
+}
+
+// evenly is the kind of which the largest share is left, of those that fit.
+func (t *turns) evenly(left []int) int {
+	share := func(k int32) float64 { return float64(left[k]) / t.all[k] }
+	t.list = t.list[:0]
+	for k := range left {
+		t.list = append(t.list, int32(k))
+	}
+	slices.SortStableFunc(t.list, func(a, b int32) int { return cmp.Compare(share(b), share(a)) })
+	for _, k := range t.list {
+		if left[k] > 0 && t.likes(int(k)) >= 0 {
+			return int(k)
+		}
+	}
+	return -1
 }
 
 // likes is the node that a task of a kind would get, -1 for none.
