@@ -43,7 +43,7 @@ func TestTrainServices(t *testing.T) {
 		t.Errorf("stderr %q", errs)
 	}
 	tr := readPolicy(t, path).Training
-	if !strings.HasPrefix(tr.Data, "sha256:") || tr.Source != "made up" || tr.Batches.Has(tr.Validation.First) || tr.Validation.Last-tr.Validation.First != 23 {
+	if !strings.HasPrefix(tr.Data, "sha256:") || tr.Source != "made up" || tr.Batches.Has(tr.Validation.First) || tr.Validation.Last-tr.Validation.First != 63 {
 		t.Errorf("training is noted as %+v", tr)
 	}
 	if !strings.Contains(tr.Command, "--out=p ") || strings.Contains(tr.Command, dir) || !strings.Contains(tr.Command, "--slots=3") {

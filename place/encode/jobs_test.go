@@ -116,8 +116,11 @@ func TestPropertyFeaturesAreOfUnitSize(t *testing.T) {
 				row := candidates.Row(k)
 				for f, v := range row {
 					wide := 4.0
-					if f == AgeGain || f == AgeHurt || f == Gain || f == Hurt || f == Prior || f == Before || f == After {
+					switch f {
+					case Gain, Hurt, Prior, Before, After:
 						wide = 8 // gains of gangs of three tasks beside as many
+					case AgeGain, AgeHurt:
+						wide = 12 // these times the mean of log hours
 					}
 					if v := float64(v); math.IsNaN(v) || math.Abs(v) > wide {
 						t.Fatalf("feature %d of way %d is %g", f, k, v)
