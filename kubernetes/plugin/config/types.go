@@ -68,8 +68,9 @@ type CotenantArgs struct {
 	EvictPartialGangs bool `json:"evictPartialGangs,omitempty"`
 	// ReloadPeriod is how often the files are looked at. Default 10s.
 	ReloadPeriod *metav1.Duration `json:"reloadPeriod,omitempty"`
-	// Events says which decisions become events: all (the default): one a plan,
-	// and one for each pod that is left to the scheduler's own scores; or none.
+	// Events says which decisions become events: all (the default), that is those
+	// of shadow and each pod that is left to the scheduler's own scores; or none.
+	// What went as planned is told by the pod's annotation alone.
 	Events string `json:"events,omitempty"`
 }
 
