@@ -11,7 +11,8 @@
 //	policy := metis.New(nets, model, metis.Options{})
 //	decision, err := policy.Place(request)
 //
-// One pass over the tasks, in their order, decides; a search may follow, since
+// Above them stands one that says which workload's turn it is, among those of a
+// group. One pass over the tasks decides; a search may follow, since
 // Policy.Chooser can start baseline.GreedySearch. Options.Divide makes the
 // policies that the paper compares Metis to.
 package metis

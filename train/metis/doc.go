@@ -7,6 +7,7 @@
 //	err = t.Run(ctx, func(r metis.Report) error { return log.Add(r.Update, time.Now(), r.Scalars(worlds)) })
 //	nets, update := t.Best() // against greedy, on validation seeds
 //
-// Each update is of one kind of level of the hierarchy: decisions of the other
-// are taken by its network as it is.
+// Each update is of one kind of level of the hierarchy, nodes or parts, and at
+// the end of whose turn it is: decisions of the others are taken by their
+// networks as they are.
 package metis
