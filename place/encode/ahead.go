@@ -40,8 +40,8 @@ type offer struct {
 	nodes int
 }
 
-// marginal is the gain at the last place that n tasks of a workload need, one
-// on each of the nodes that give them most.
+// marginal is the gain at the last place that n tasks of a workload to come
+// need, one on each of the nodes that give them most.
 func (e *Services) marginal(states []State, w int, n float64) float64 {
 	if n <= 0 {
 		return e.best[w]
@@ -49,7 +49,7 @@ func (e *Services) marginal(states []State, w int, n float64) float64 {
 	e.offers = e.offers[:0]
 	for _, o := range states {
 		if o.Room > 0 {
-			e.offers = append(e.offers, offer{e.gain(o.Config, w), o.Nodes})
+			e.offers = append(e.offers, offer{e.see(o.Config).gains[w], o.Nodes})
 		}
 	}
 	slices.SortFunc(e.offers, func(a, b offer) int { return cmp.Compare(b.gain, a.gain) })
@@ -69,8 +69,8 @@ func (e *Services) claim(states []State, demand []float64) {
 	clear(e.scarce)
 	for _, o := range states {
 		if o.Room > 0 {
-			e.follow(o.Config, e.see(o.Config).near, max(0, min(pathSteps, o.Room)), e.margin)
-			for _, u := range e.joined[:e.reached] {
+			_, wanted := e.follow(o.Config, e.see(o.Config).near, min(pathSteps, o.Room), e.margin)
+			for _, u := range wanted {
 				e.scarce[u] += float64(o.Nodes)
 			}
 		}
@@ -122,21 +122,25 @@ func (e *Services) path(c, of place.Config, room int) path {
 		return p
 	}
 	near := e.see(of).near
-	p := path{
-		best: e.follow(c, near, steps, e.best), mean: e.follow(c, near, steps, e.mean),
-		worth: e.follow(c, near, steps, e.worth), free: e.follow(c, near, min(2, steps), nil),
-		margin: e.follow(c, near, steps, e.margin),
-	}
-	for _, u := range e.joined[:e.reached] {
-		p.scarce += e.scarce[u] / float64(e.reached)
+	var p path
+	p.best, _ = e.follow(c, near, steps, e.best)
+	p.mean, _ = e.follow(c, near, steps, e.mean)
+	p.worth, _ = e.follow(c, near, steps, e.worth)
+	p.free, _ = e.follow(c, near, min(2, steps), nil)
+	margin, wanted := e.follow(c, near, steps, e.margin)
+	p.margin = margin
+	for _, u := range wanted {
+		p.scarce += e.scarce[u] / float64(len(wanted))
 	}
 	e.paths[key] = p
 	return p
 }
 
-func (e *Services) follow(c place.Config, near []int32, steps int, price []float64) float64 {
-	sum, top := 0.0, 0.0
-	e.joined, e.reached = e.joined[:0], 0
+// follow is the most that the next steps gain in sum, and the workloads that
+// join up to there, which are shared, until the next call.
+func (e *Services) follow(c place.Config, near []int32, steps int, price []float64) (top float64, joined []int32) {
+	sum := 0.0
+	e.joined = e.joined[:0]
 	for range steps {
 		at, most, gain := -1, math.Inf(-1), 0.0
 		e.around(c, near)
@@ -156,9 +160,9 @@ func (e *Services) follow(c place.Config, near []int32, steps int, price []float
 		sum += most
 		e.joined = append(e.joined, int32(at))
 		if sum > top {
-			top, e.reached = sum, len(e.joined)
+			top, joined = sum, e.joined
 		}
 		c = e.values.Next(c, at)
 	}
-	return top
+	return top, joined
 }

@@ -32,41 +32,39 @@ func (e *Services) EncodePart(row []float32, p Part, lead float32) {
 }
 
 // The features of a workload as that of the next task: those of the node that
-// such a task would get, then these.
+// such a task would get, then these, then those of the decision that are
+// ofWorkload.
 const (
-	TurnLead  = ServiceFeatures + iota // share of the workload's tasks that are left, less the highest such share
-	TurnLeft                           // that share
-	TurnGap                            // score of the node less that of the next best, over 10
-	TurnShare                          // the features of the decision that are of the workload
-	TurnAlone
-	TurnBest
-	TurnMean
-	TurnWorth
-	TurnMargin
-	TurnClaimed
-	TurnSpread
-	TurnFeatures = iota + ServiceFeatures
+	TurnLead = ServiceFeatures + iota // share of the workload's tasks that are left, less the highest such share
+	TurnLeft                          // that share
+	TurnGap                           // score of the node less that of the next best, over 10
+	turnOwn
+	TurnFeatures = turnOwn + len(ofWorkload)
 )
+
+// ofWorkload are the features of a decision that are of the task's workload.
+var ofWorkload = [...]int{
+	ServiceShare, ServiceAlone, ServiceBestNow, ServiceMeanNow, ServiceWorthNow, ServiceMarginNow, ServiceClaimed, ServiceSpread,
+}
 
 // EncodeTurn writes the features of workload w into row, whose first
 // ServiceFeatures are those of its node already. left is the share of its
-// tasks that are still to be placed, most the highest such share, gap by how
+// tasks that are still to be placed, highest the highest such share, gap by how
 // much its node's score is above that of any node in another situation.
 func (e *Services) EncodeTurn(row []float32, w int, left, highest, gap float64) {
 	row[TurnLead], row[TurnLeft] = float32(left-highest), float32(left)
 	row[TurnGap] = float32(min(gap/10, 2*most))
-	row[TurnShare], row[TurnAlone] = float32(e.share[w]), float32(e.alone[w])
-	row[TurnBest], row[TurnMean] = float32(e.best[w]), float32(e.mean[w])
-	row[TurnWorth], row[TurnMargin] = float32(e.worth[w]), float32(e.margin[w])
-	row[TurnClaimed], row[TurnSpread] = float32(e.scarce[w]), float32(e.deviation[w])
+	context := e.Context(w)
+	for i, f := range ofWorkload {
+		row[turnOwn+i] = context[f]
+	}
 }
 
 // Overview is the features of a decision but for those that are of a workload,
 // which are 0. It is shared, until the next call.
 func (e *Services) Overview() []float32 {
-	c := e.context[:]
-	for _, i := range []int{ServiceShare, ServiceAlone, ServiceBestNow, ServiceMeanNow, ServiceWorthNow, ServiceSpread, ServiceMarginNow, ServiceClaimed} {
-		c[i] = 0
+	for _, f := range ofWorkload {
+		e.context[f] = 0
 	}
-	return c
+	return e.context[:]
 }

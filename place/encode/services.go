@@ -88,7 +88,6 @@ type Services struct {
 	margin     []float64
 	scarce     []float64
 	joined     []int32 // what the last follow added
-	reached    int     // of them up to the top
 	offers     []offer
 	deviation  []float64
 	alone      []float64
@@ -180,7 +179,7 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 			e.deviation[w] += n * g * g
 		}
 	}
-	allBest, allMean, allMargin := 0.0, 0.0, 0.0
+	allBest, allMean := 0.0, 0.0
 	for w := range e.best {
 		if math.IsInf(e.best[w], -1) {
 			e.best[w], e.mean[w] = e.alone[w], e.alone[w] // nowhere to be asked about
@@ -188,17 +187,17 @@ func (e *Services) Begin(demand []float64, expected float64, states []State, nod
 			e.mean[w] /= count
 			e.deviation[w] = math.Sqrt(max(0, e.deviation[w]/count-e.mean[w]*e.mean[w]))
 		}
-		e.margin[w] = e.marginal(states, w, demand[w])
 		allBest += e.share[w] * e.best[w]
-		allMargin += e.share[w] * e.margin[w]
 		allMean += e.share[w] * e.mean[w]
 	}
-	allWorth := 0.0
+	allWorth, allMargin := 0.0, 0.0
 	for w, p := range e.share {
 		if math.IsInf(e.worth[w], -1) {
 			e.worth[w] = e.best[w] // none sits anywhere
 		}
+		e.margin[w] = e.marginal(states, w, demand[w])
 		allWorth += p * e.worth[w]
+		allMargin += p * e.margin[w]
 	}
 	e.coming = total / float64(max(1, nodes))
 	e.claim(states, demand)

@@ -93,10 +93,7 @@ func (c *chooser) worth(node int) float64 {
 
 // Choose implements baseline.Chooser.
 func (c *chooser) Choose(kind int) int {
-	if c.since >= c.every {
-		c.looks.renew()
-		c.since = 0
-	}
+	c.look()
 	c.chosen, c.second = -1, -1
 	switch {
 	case c.tree.parts == nil:
@@ -111,8 +108,20 @@ func (c *chooser) Choose(kind int) int {
 	return c.chosen
 }
 
+// look looks at the whole cluster again where it is time to.
+func (c *chooser) look() {
+	if c.since >= c.every {
+		c.looks.renew()
+		c.since = 0
+	}
+}
+
 // flat chooses among the states that take the task.
 func (c *chooser) flat(kind int) {
+	if c.p.o.Picker == nil {
+		c.chosen, c.second = c.highest(kind)
+		return
+	}
 	w := c.trial.Workload(kind)
 	c.list = c.list[:0]
 	for _, s := range c.Live() {
@@ -124,31 +133,33 @@ func (c *chooser) flat(kind int) {
 		return
 	}
 	score := func(s int32) float32 { return c.looks.score(int(c.Nodes(s)[0]), w) }
-	if c.p.o.Picker == nil {
-		best, second := int32(-1), int32(-1)
-		better := func(s, t int32) bool {
-			return score(s) > score(t) || score(s) == score(t) && c.Nodes(s)[0] < c.Nodes(t)[0]
-		}
-		for _, s := range c.list {
-			switch {
-			case best < 0 || better(s, best):
-				best, second = s, best
-			case second < 0 || score(s) > score(second):
-				second = s
-			}
-		}
-		c.chosen = int(c.Nodes(best)[0])
-		if second >= 0 {
-			c.second = int(c.Nodes(second)[0])
-		}
-		return
-	}
 	c.list = shortlist(c.list, c.p.o.Shortlist, score)
 	nodes := c.list
 	for i, s := range nodes {
 		nodes[i] = c.Nodes(s)[0]
 	}
 	c.chosen = c.pick(nodes, w)
+}
+
+// highest are the nodes of all that take a task of the kind whose scores are the
+// highest and the next; -1 where there is none.
+func (c *chooser) highest(kind int) (best, second int) {
+	w := c.trial.Workload(kind)
+	best, second = -1, -1
+	var top, next float32
+	for _, s := range c.Live() {
+		n := int(c.Nodes(s)[0])
+		if c.trial.Check(kind, n) != cluster.Fits {
+			continue
+		}
+		switch x := c.looks.score(n, w); {
+		case best < 0 || x > top || x == top && n < best:
+			best, second, top, next = n, best, x, top
+		case second < 0 || x > next:
+			second, next = n, x
+		}
+	}
+	return best, second
 }
 
 // shortlist keeps the n states of the highest scores, best first.

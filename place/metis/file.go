@@ -73,12 +73,21 @@ type kept struct {
 	Refresh float64 `json:"refresh"`
 }
 
-// The prefixes of the tensors' names.
-const (
-	nodePrefix = "node."
-	partPrefix = "part."
-	turnPrefix = "turn."
-)
+// network is one of a file's: where it and its shape are, and what the encoder of
+// now feeds it. Its tensors are named after it.
+type network struct {
+	name  string
+	net   **num.Scorer
+	shape **num.ScorerShape
+	want  num.ScorerShape
+}
+
+func (f *File) networks(s *netShapes) []network {
+	node, part, turn := Shapes(0)
+	return []network{
+		{"node", &f.Nets.Node, &s.Node, node}, {"part", &f.Nets.Part, &s.Part, part}, {"turn", &f.Nets.Turn, &s.Turn, turn},
+	}
+}
 
 // Save writes a policy. The same policy gives the same bytes. It is an error
 // where a network is not of the shape that the encoder of now feeds or holds a
@@ -92,19 +101,13 @@ func Save(w io.Writer, f *File) error {
 		return fmt.Errorf("policy to save: %w", err)
 	}
 	var t tensors.Writer
-	s := netShapes{Node: &f.Nets.Node.Shape}
-	if err := t.Scorer(nodePrefix, f.Nets.Node); err != nil {
-		return err
-	}
-	if f.Nets.Part != nil {
-		s.Part = &f.Nets.Part.Shape
-		if err := t.Scorer(partPrefix, f.Nets.Part); err != nil {
-			return err
+	var s netShapes
+	for _, n := range f.networks(&s) {
+		if *n.net == nil {
+			continue
 		}
-	}
-	if f.Nets.Turn != nil {
-		s.Turn = &f.Nets.Turn.Shape
-		if err := t.Scorer(turnPrefix, f.Nets.Turn); err != nil {
+		*n.shape = &(*n.net).Shape
+		if err := t.Scorer(n.name+".", *n.net); err != nil {
 			return err
 		}
 	}
@@ -124,21 +127,16 @@ func (f *File) check() error {
 	if f.Nets.Node == nil {
 		return fmt.Errorf("the network that chooses nodes is missing")
 	}
-	want, wantPart, wantTurn := Shapes(0)
-	if err := fits("node", f.Nets.Node.Shape, want); err != nil {
-		return err
-	}
-	if f.Nets.Turn != nil {
-		if err := fits("turn", f.Nets.Turn.Shape, wantTurn); err != nil {
-			return err
+	for _, n := range f.networks(&netShapes{}) {
+		if *n.net == nil {
+			continue
+		}
+		if s := (*n.net).Shape; s.Features != n.want.Features || s.Context != n.want.Context {
+			return fmt.Errorf("network %s of %d features and %d of context; encoder version %d has %d and %d: train again",
+				n.name, s.Features, s.Context, encode.ServicesVersion, n.want.Features, n.want.Context)
 		}
 	}
-	switch {
-	case f.Nets.Part != nil:
-		if err := fits("part", f.Nets.Part.Shape, wantPart); err != nil {
-			return err
-		}
-	case f.Divide == Hierarchy:
+	if f.Nets.Part == nil && f.Divide == Hierarchy {
 		return fmt.Errorf("the network that chooses parts is missing, and the policy divides by a hierarchy")
 	}
 	if f.Divide != Hierarchy && f.Divide != Flat && f.Divide != Even {
@@ -158,14 +156,6 @@ func (f *File) check() error {
 
 // maxParts is far above what is of use.
 const maxParts = 10_000
-
-func fits(name string, s, want num.ScorerShape) error {
-	if s.Features != want.Features || s.Context != want.Context {
-		return fmt.Errorf("network %s of %d features and %d of context; encoder version %d has %d and %d: train again",
-			name, s.Features, s.Context, encode.ServicesVersion, want.Features, want.Context)
-	}
-	return nil
-}
 
 // Load reads what Save wrote. Any other file (tensors.ErrForeign), a damaged
 // one, one by a newer program and one for features that are no longer made are
@@ -187,18 +177,11 @@ func Load(r io.Reader) (*File, error) {
 		}
 	}
 	f.Divide, f.Parts, f.Refresh = o.Divide, o.Parts, o.Refresh
-	if s.Node != nil {
-		if f.Nets.Node, err = t.Scorer(nodePrefix, *s.Node); err != nil {
-			return nil, err
+	for _, n := range f.networks(&s) {
+		if *n.shape == nil {
+			continue
 		}
-	}
-	if s.Part != nil {
-		if f.Nets.Part, err = t.Scorer(partPrefix, *s.Part); err != nil {
-			return nil, err
-		}
-	}
-	if s.Turn != nil {
-		if f.Nets.Turn, err = t.Scorer(turnPrefix, *s.Turn); err != nil {
+		if *n.net, err = t.Scorer(n.name+".", **n.shape); err != nil {
 			return nil, err
 		}
 	}

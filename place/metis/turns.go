@@ -36,10 +36,7 @@ const many = 15
 // Next implements baseline.Orderer.
 func (t *turns) Next(left []int) int {
 	c := t.chooser
-	if c.since >= c.every {
-		c.looks.renew()
-		c.since = 0
-	}
+	c.look()
 	if len(t.all) > many {
 		return t.evenly(left)
 	}
@@ -98,18 +95,8 @@ func (c *chooser) likes(kind int) int32 {
 	if c.tree.parts != nil {
 		return c.tree.champion(0, kind).node
 	}
-	w := c.trial.Workload(kind)
-	best, top := int32(-1), float32(0)
-	for _, s := range c.Live() {
-		n := c.Nodes(s)[0]
-		if c.trial.Check(kind, int(n)) != cluster.Fits {
-			continue
-		}
-		if x := c.looks.score(int(n), w); best < 0 || x > top || x == top && n < best {
-			best, top = n, x
-		}
-	}
-	return best
+	best, _ := c.highest(kind)
+	return int32(best)
 }
 
 // runnerUp is the highest score for a task among the nodes that are in another

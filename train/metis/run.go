@@ -37,22 +37,11 @@ func (t *Trainer) Run(ctx context.Context, each func(Report) error) error {
 		if t.Done() {
 			return nil
 		}
-		before := t.learners
-		var made [levels]int
-		for l := range before {
-			made[l] = before[l].Updates()
-		}
-		stats, err := t.Step(ctx)
+		of, stats, err := t.step(ctx, t.Config.due(t.Updates()))
 		if err != nil {
 			return err
 		}
-		r := Report{Update: t.Updates(), Stats: &stats}
-		for l := range made {
-			if t.learners[l].Updates() > made[l] {
-				r.Level = level(l).String()
-			}
-		}
-		if err := each(r); err != nil {
+		if err := each(Report{Update: t.Updates(), Stats: &stats, Level: of.String()}); err != nil {
 			return err
 		}
 	}

@@ -102,17 +102,16 @@ func NewTrainer(c Config) (*Trainer, error) {
 		t.memories = append(t.memories, map[interference.Model]*memory{})
 	}
 	nodeShape, partShape, turnShape := place_metis.Shapes(c.Prior)
-	forTurns := c.Updates / 3
-	forParts := (c.Updates - forTurns) / c.Parts
-	for l, of := range [levels]struct {
-		shape   num.ScorerShape
-		updates int
-	}{{nodeShape, c.Updates - forTurns - forParts}, {partShape, forParts}, {turnShape, forTurns}} {
-		net, err := num.NewScorer(of.shape, num.Rand(c.Seed, uint64(l)+1))
+	var updates [levels]int
+	for n := range c.Updates {
+		updates[c.due(n)]++
+	}
+	for l, shape := range [levels]num.ScorerShape{nodeShape, partShape, turnShape} {
+		net, err := num.NewScorer(shape, num.Rand(c.Seed, uint64(l)+1))
 		if err != nil {
 			return nil, err
 		}
-		if t.learners[l], err = rl.NewLearner(net, c.options(of.updates), c.Seed^uint64(l)<<62); err != nil {
+		if t.learners[l], err = rl.NewLearner(net, c.options(updates[l]), c.Seed^uint64(l)<<62); err != nil {
 			return nil, err
 		}
 	}
@@ -159,18 +158,20 @@ func (t *Trainer) Updates() (n int) {
 // Done says whether all updates are made.
 func (t *Trainer) Done() bool { return t.Updates() >= t.Config.Updates }
 
-// Step rolls out episodes and updates a sub-policy once.
-func (t *Trainer) Step(ctx context.Context) (rl.Stats, error) {
-	switch n := t.Updates(); {
-	case n >= t.Config.Updates-t.Config.Updates/3:
-		return t.step(ctx, turns)
-	case n%t.Config.Parts == t.Config.Parts-1:
-		return t.step(ctx, parts)
+// due is the level that is updated after n updates.
+func (c *Config) due(n int) level {
+	switch {
+	case n >= c.Updates-c.Updates/3:
+		return turns
+	case n%c.Parts == c.Parts-1:
+		return parts
 	}
-	return t.step(ctx, nodes)
+	return nodes
 }
 
-func (t *Trainer) step(ctx context.Context, of level) (rl.Stats, error) {
+// step rolls out episodes and updates the sub-policy of a level once, or that of
+// the nodes where the level had nothing to decide; it says which.
+func (t *Trainer) step(ctx context.Context, of level) (level, rl.Stats, error) {
 	c := t.Config
 	learner := t.learners[of]
 	rng := learner.Rand(1)
@@ -186,20 +187,20 @@ func (t *Trainer) step(ctx context.Context, of level) (rl.Stats, error) {
 		return t.rollout(worker, of, scene, take)
 	})
 	if err != nil {
-		return rl.Stats{}, err
+		return of, rl.Stats{}, err
 	}
 	switch {
 	case len(kept) == 0 && of != nodes:
 		// Rules over several nodes leave no parts to choose among.
 		return t.step(ctx, nodes)
 	case len(kept) == 0:
-		return rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(scenes)*c.Takes)
+		return of, rl.Stats{}, fmt.Errorf("no episode of the %d had a decision to learn from: give the worlds more tasks or nodes", len(scenes)*c.Takes)
 	}
 	stats, err := learner.Update(kept)
 	if err == nil {
 		t.settle()
 	}
-	return stats, err
+	return of, stats, err
 }
 
 // trainingSeed sets the seeds of training apart from the small ones, which are
