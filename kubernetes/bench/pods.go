@@ -12,12 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 )
 
 const (
 	namespace = "default"
-	// WorkloadLabel names a pod's workload.
-	WorkloadLabel = "cotenant.dev/workload"
 	// creators is how many requests to create pods are under way at a time.
 	creators = 16
 )
@@ -31,12 +30,12 @@ func (b Batch) shape() controlplane.NodeShape {
 // would be. No controller runs that would make them by itself.
 func (s Service) pods(owner *appsv1.ReplicaSet, scheduler string) []*corev1.Pod {
 	yes := true
-	pods := make([]*corev1.Pod, s.Replicas)
-	for i := range pods {
-		pods[i] = &corev1.Pod{
+	out := make([]*corev1.Pod, s.Replicas)
+	for i := range out {
+		out[i] = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: podName(s, i), Namespace: namespace,
-				Labels: map[string]string{"app": s.Name, WorkloadLabel: s.Workload},
+				Labels: map[string]string{"app": s.Name, pods.WorkloadLabel: s.Workload},
 				OwnerReferences: []metav1.OwnerReference{{
 					APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner.Name, UID: owner.UID, Controller: &yes,
 				}},
@@ -52,7 +51,7 @@ func (s Service) pods(owner *appsv1.ReplicaSet, scheduler string) []*corev1.Pod 
 			},
 		}
 	}
-	return pods
+	return out
 }
 
 // submit creates a service's ReplicaSet and pods.

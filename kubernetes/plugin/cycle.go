@@ -49,7 +49,7 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	if gang && !g.enough() {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("%d of at least %d pods of gang %s are there", len(g.pending)+len(g.bound)+len(g.done), g.minimum(), g.name))
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("%d of at least %d pods of gang %s are there", g.there(), g.minimum(), g.name))
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("waits up to %s for more pods of %s", mostWindows*p.args.GroupWindow.Duration, g.name))
 }
@@ -188,7 +188,7 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 			}
 			x = p.plan(ctx, s, batch, infos, why)
 		}
-		d := &Decision{Policy: x.policy, Version: s.Version, Plan: x.number, Pods: len(x.Node), Performance: finite(x.performance(id))}
+		d := x.decision(id)
 		if r, ok := x.Fallback[id]; ok {
 			return d, r
 		}
@@ -203,6 +203,11 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 		x, why = nil, "stale"
 	}
 	return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: refused}
+}
+
+// decision is what the plan says of a pod but for its node.
+func (x *issued) decision(id cluster.TaskID) *Decision {
+	return &Decision{Policy: x.policy, Version: x.version, Plan: x.number, Pods: len(x.Node), Performance: finite(x.performance(id))}
 }
 
 // performance is what the plan's model believes of a pod; NaN where it is silent.

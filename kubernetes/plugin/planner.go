@@ -63,8 +63,7 @@ func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos [
 	c.plans++
 	c.planned = start
 
-	budget := c.args.TimeBudget.Duration + time.Duration(len(batch))*c.args.TimePerPod.Duration
-	made := c.make(ctx, s, batch, infos, start.Add(budget))
+	made := c.make(ctx, s, batch, infos, start.Add(c.budget(len(batch))))
 	out := &issued{Plan: made, at: start, version: s.Version, policy: c.args.Policy.Name, number: c.plans, nodes: make(map[string]*v1.Node, len(made.On))}
 	for _, info := range infos {
 		if n := info.Node(); n != nil {
@@ -74,6 +73,11 @@ func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos [
 	c.waiting.issue(batch, out)
 	c.logger.V(2).Info("Planned", "pods", len(batch), "placed", len(made.Node), "held", len(made.Held), "left", len(made.Fallback), "why", why, "seconds", time.Since(start).Seconds())
 	return out
+}
+
+// budget is how long a plan for so many pods may take.
+func (c *core) budget(pods int) time.Duration {
+	return c.args.TimeBudget.Duration + time.Duration(pods)*c.args.TimePerPod.Duration
 }
 
 // make calls the policies in a goroutine of their own, so that one which
@@ -181,17 +185,10 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 		return nil
 	}
 	set := make([]bool, len(infos))
-	state := framework.NewCycleState()
-	state.Write(probeKey, probe{})
-	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
 	var count atomic.Int64
-	if status.IsSuccess() {
+	if filter, status := c.filters(ctx, pod); status.IsSuccess() {
 		c.handle.Parallelizer().Until(ctx, len(infos), func(i int) {
-			node := infos[i].Node()
-			if node == nil || !only.AllNodes() && !only.NodeNames.Has(node.Name) {
-				return
-			}
-			if c.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, infos[i]).IsSuccess() {
+			if infos[i].Node() != nil && filter(infos[i]).IsSuccess() {
 				set[i] = true
 				count.Add(1)
 			}
@@ -211,22 +208,30 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 	return &plan.Allowed{Name: name.String(), Node: set}
 }
 
-// admits asks the scheduler's filters about one node. state is that of the
-// pod's own cycle: it is not touched.
+// filters are the scheduler's filters for a pod, in a cycle of their own; the
+// status is that of what they all begin with.
+func (c *core) filters(ctx context.Context, pod *v1.Pod) (func(fwk.NodeInfo) *fwk.Status, *fwk.Status) {
+	state := framework.NewCycleState()
+	state.Write(probeKey, probe{})
+	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
+	return func(info fwk.NodeInfo) *fwk.Status {
+		if !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
+			return fwk.NewStatus(fwk.Unschedulable, "node is not among those that plugins name")
+		}
+		return c.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+	}, status
+}
+
+// admits asks the scheduler's filters about one node.
 func (c *core) admits(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	if c.framework == nil {
 		return nil
 	}
-	state := framework.NewCycleState()
-	state.Write(probeKey, probe{})
-	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
+	filter, status := c.filters(ctx, pod)
 	if !status.IsSuccess() {
 		return status
 	}
-	if !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
-		return fwk.NewStatus(fwk.Unschedulable, "node is not among those that plugins name")
-	}
-	return c.framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
+	return filter(info)
 }
 
 // tasksOn lists the pods on a node of which plans know.

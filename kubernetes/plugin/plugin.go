@@ -17,6 +17,7 @@ import (
 
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 	"github.com/cotenant/cotenant/place"
 )
 
@@ -115,8 +116,7 @@ func (c *core) now() time.Duration { return time.Since(c.started) }
 // ours reports whether a pod waits for this profile.
 func (c *core) ours(pod *v1.Pod) bool {
 	return pod.Spec.SchedulerName == c.handle.ProfileName() && pod.Spec.NodeName == "" &&
-		pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
-		pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
+		pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 && !pods.Ended(pod)
 }
 
 // watch keeps the pods that wait, and the gangs, as the API server has them.

@@ -126,10 +126,8 @@ func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.P
 	}
 	id := cluster.TaskID(pod.UID)
 	node := g.Node[id]
-	d := &Decision{
-		Mode: config.Enforce, Policy: g.policy, Version: g.version, Plan: g.number, Pods: len(g.Node), Planned: node,
-		Performance: finite(g.performance(id)), Why: g.Held[id],
-	}
+	d := g.decision(id)
+	d.Mode, d.Planned, d.Why = config.Enforce, node, g.Held[id]
 	d.Group, _ = groupOf(pod)
 	state.Write(decisionKey, d)
 	if node == "" {

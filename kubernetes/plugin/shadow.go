@@ -105,7 +105,7 @@ func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Grou
 	s.planning.Lock()
 	defer s.planning.Unlock()
 	start := time.Now()
-	budget := s.args.TimeBudget.Duration + time.Duration(len(batch))*s.args.TimePerPod.Duration
+	budget := s.budget(len(batch))
 	by, err := s.policiesOf(now)
 	if err != nil {
 		s.waiting.issue(batch, &issued{Plan: all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()}), at: start, version: now.Version})

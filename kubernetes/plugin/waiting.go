@@ -236,9 +236,10 @@ func groupOf(pod *v1.Pod) (string, *pods.Gang) {
 
 // enough reports whether as many pods of the gang are there, waiting or with a
 // node, as go together.
-func (g *group) enough() bool {
-	return len(g.pending)+len(g.bound)+len(g.done) >= g.minimum()
-}
+func (g *group) enough() bool { return g.there() >= g.minimum() }
+
+// there is how many pods are there, waiting or with a node.
+func (g *group) there() int { return len(g.pending) + len(g.bound) + len(g.done) }
 
 // minimum is how many go together: as the pods say, else all that were there
 // when the group was let go.
@@ -315,7 +316,7 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 // them wants.
 func (g *group) complete(pod *v1.Pod, want func(*v1.Pod) (int, bool)) bool {
 	n, ok := want(pod)
-	return ok && len(g.pending)+len(g.bound)+len(g.done) >= n
+	return ok && g.there() >= n
 }
 
 // mostWindows bounds, in group windows, how long a stream of pods of one group

@@ -24,27 +24,20 @@ the placement is worth by the truth, how fast it was made, and the scheduler's
 own latencies. Every run has a control plane of its own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			truth, batch, err := f.batch()
-			if err != nil {
-				return err
-			}
-			candidates, err := f.candidates()
+			trials, err := f.trials()
 			if err != nil {
 				return err
 			}
 			lines := json.NewEncoder(cmd.OutOrStdout())
-			for round := range f.rounds {
-				for _, c := range candidates {
-					fmt.Fprintf(cmd.ErrOrStderr(), "round %d of %d: %s\n", round+1, f.rounds, c.Name)
-					r, err := bench.Run(cmd.Context(), bench.Trial{
-						Batch: batch, Truth: truth, Scheduler: c, Limits: limits, Arrive: arrive, Patience: patience, Log: cmd.ErrOrStderr(),
-					})
-					if err != nil {
-						return fmt.Errorf("%s: %w", c.Name, err)
-					}
-					if err := lines.Encode(r); err != nil {
-						return err
-					}
+			for i, t := range trials {
+				fmt.Fprintf(cmd.ErrOrStderr(), "round %d of %d: %s\n", i*f.rounds/len(trials)+1, f.rounds, t.Scheduler.Name)
+				t.Limits, t.Arrive, t.Patience = limits, arrive, patience
+				r, err := runTrial(cmd, t)
+				if err != nil {
+					return err
+				}
+				if err := lines.Encode(r); err != nil {
+					return err
 				}
 			}
 			return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
@@ -75,6 +76,35 @@ func (f *trialFlags) candidates() ([]bench.Candidate, error) {
 		ours.Configuration = text
 	}
 	return append(all, ours), nil
+}
+
+// trials are those of all rounds, in turn.
+func (f *trialFlags) trials() ([]bench.Trial, error) {
+	truth, batch, err := f.batch()
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := f.candidates()
+	if err != nil {
+		return nil, err
+	}
+	var all []bench.Trial
+	for range f.rounds {
+		for _, c := range candidates {
+			all = append(all, bench.Trial{Batch: batch, Truth: truth, Scheduler: c})
+		}
+	}
+	return all, nil
+}
+
+// run runs one of them, and logs beside what the command prints.
+func runTrial(cmd *cobra.Command, t bench.Trial) (bench.Result, error) {
+	t.Log = cmd.ErrOrStderr()
+	r, err := bench.Run(cmd.Context(), t)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", t.Scheduler.Name, err)
+	}
+	return r, nil
 }
 
 // optional reads a file; "" is no file.

@@ -28,28 +28,22 @@ alone), and its share of what no placement can exceed.`,
 }
 
 func demo(cmd *cobra.Command, f trialFlags) error {
-	truth, batch, err := f.batch()
+	trials, err := f.trials()
 	if err != nil {
 		return err
 	}
-	candidates, err := f.candidates()
-	if err != nil {
-		return err
-	}
-	out, log := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	out, truth, batch := cmd.OutOrStdout(), trials[0].Truth, trials[0].Batch
 	fmt.Fprintf(out, "%d pods of %s on %d nodes of %d slots, judged by %s\n", batch.Tasks(), strings.Join(truth.Workloads, ", "), batch.Nodes, batch.Slots, truth.Name)
 	var results []bench.Result
-	for range f.rounds {
-		for _, c := range candidates {
-			fmt.Fprintf(log, "%s places them:\n", c.Name)
-			r, err := bench.Run(cmd.Context(), bench.Trial{Batch: batch, Truth: truth, Scheduler: c, Log: log})
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.Name, err)
-			}
-			results = append(results, r)
+	for _, t := range trials {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s places them:\n", t.Scheduler.Name)
+		r, err := runTrial(cmd, t)
+		if err != nil {
+			return err
 		}
+		results = append(results, r)
 	}
-	if err := sideBySide(out, batch, results[:len(candidates)]); err != nil {
+	if err := sideBySide(out, batch, results[:len(results)/f.rounds]); err != nil {
 		return err
 	}
 	return summary(out, results)

@@ -19,9 +19,8 @@ func Kind(pod *v1.Pod, labelled bool) uint64 {
 	spec := &pod.Spec
 	var volumes []v1.VolumeSource
 	for i := range spec.Volumes {
-		s := spec.Volumes[i].VolumeSource
-		if s.Projected == nil && s.ConfigMap == nil && s.Secret == nil && s.EmptyDir == nil && s.DownwardAPI == nil {
-			volumes = append(volumes, s)
+		if s := &spec.Volumes[i].VolumeSource; !anywhere(s) {
+			volumes = append(volumes, *s)
 		}
 	}
 	hash := fnv.New64a()
@@ -36,6 +35,11 @@ func Kind(pod *v1.Pod, labelled bool) uint64 {
 		spec.ResourceClaims, Requests(pod), Ports(pod), volumes,
 	})
 	return hash.Sum64()
+}
+
+// anywhere reports whether a volume is made on whichever node the pod goes to.
+func anywhere(s *v1.VolumeSource) bool {
+	return s.Projected != nil || s.ConfigMap != nil || s.Secret != nil || s.EmptyDir != nil || s.DownwardAPI != nil
 }
 
 // Ports are the host's ports that the pod takes.
@@ -63,8 +67,7 @@ func Plain(pod *v1.Pod) bool {
 		return false
 	}
 	for i := range spec.Volumes {
-		s := &spec.Volumes[i].VolumeSource
-		if s.Projected == nil && s.ConfigMap == nil && s.Secret == nil && s.EmptyDir == nil && s.DownwardAPI == nil && s.HostPath == nil {
+		if s := &spec.Volumes[i].VolumeSource; !anywhere(s) && s.HostPath == nil {
 			return false
 		}
 	}
