@@ -61,6 +61,9 @@ type Trial struct {
 	// Arrive submits one service after another, each when the one before it is
 	// bound; otherwise all pods are pending before the scheduler starts.
 	Arrive bool
+	// Sequence, where not 0, is the mean performance that ours is held against:
+	// Truth.Sequence.
+	Sequence float64
 	// Patience is how long no pod may be bound before the run ends; 0 is 30 s.
 	Patience time.Duration
 	// Plane is what the control plane is like.
@@ -85,6 +88,11 @@ type Result struct {
 	LimitPerformance float64 `json:"bound_performance"`
 	Share            float64 `json:"share"`
 	Truth            string  `json:"truth"`
+	// Sequence is what the policy reaches by itself on the same sequence of
+	// services, and ShareOfSequence MeanPerformance over it; absent where all pods
+	// are pending at once.
+	Sequence        float64 `json:"sequence_performance,omitempty"`
+	ShareOfSequence float64 `json:"share_of_sequence,omitempty"`
 	// FirstBind and Seconds are from the start of the scheduler's process to the
 	// first and the last binding that we saw; PodsPerSecond is Bound / Seconds.
 	FirstBind     float64 `json:"first_bind_s"`
@@ -192,6 +200,9 @@ func (t Trial) result(ctx context.Context, scheduler *controlplane.RunningSchedu
 		return r, err
 	}
 	r.MeanPerformance, r.LimitPerformance, r.Share = worth.MeanPerformance, worth.Bound, worth.Share
+	if t.Sequence > 0 {
+		r.Sequence, r.ShareOfSequence = t.Sequence, r.MeanPerformance/t.Sequence
+	}
 	// It writes what it counted once a second.
 	select {
 	case <-ctx.Done():

@@ -4,10 +4,30 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/place/metis"
 )
 
 // Model is the table as a model, for policies that place by the truth.
 func (t *Truth) Model() interference.Model { return t.model }
+
+// Sequence is what the policy that ships makes of the batch, service after
+// service, as `cotenant plan services` would: what our scheduler is held
+// against where services arrive one by one.
+func (t *Truth) Sequence(b Batch) (Worth, error) {
+	file, err := metis.Shipped("")
+	if err != nil {
+		return Worth{}, err
+	}
+	policy, err := file.Policy(metis.Settings{Model: t.model})
+	if err != nil {
+		return Worth{}, err
+	}
+	at, err := b.InSequence(policy)
+	if err != nil {
+		return Worth{}, err
+	}
+	return t.Judge(b, at)
+}
 
 // InSequence is the placement that a policy makes of the batch when its
 // services come one after another, each to stay where it was put: what a
