@@ -35,6 +35,9 @@ type Config struct {
 	// and Jobs make no pods and volumes stay unbound. Nodes that are not ready
 	// are tainted where "*" or NodeLifecycle is among them.
 	Controllers []string
+	// Audit has the API server write down who asked what of it, and whether he
+	// was let: AuditLog reads it.
+	Audit bool
 	// Log gets a line for each program: its version and process id. nil drops them.
 	Log io.Writer
 }
@@ -130,9 +133,10 @@ func (p *Plane) startAll(ctx context.Context) error {
 		return err
 	}
 	p.Etcd = p.etcd(etcd, peer)
-	p.APIServer = p.apiserver(api, etcd)
-	p.Kwok, err = p.kwok(kwok)
-	if err != nil {
+	if p.APIServer, err = p.apiserver(api, etcd); err != nil {
+		return err
+	}
+	if p.Kwok, err = p.kwok(kwok); err != nil {
 		return err
 	}
 	for _, program := range []*Program{p.Etcd, p.APIServer} {
@@ -185,7 +189,7 @@ func (p *Plane) run(ctx context.Context, program *Program) error {
 	if err := program.Start(ctx); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.config.Log, "%s %s, process %d, ready after %.1f s\n", program.name, Version(program.path), program.PID(), time.Since(begin).Seconds())
+	_, err := fmt.Fprintf(p.config.Log, "%s %s, process %d, ready after %.1f s\n", program.name, Version(program.file()), program.PID(), time.Since(begin).Seconds())
 	return err
 }
 

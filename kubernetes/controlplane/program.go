@@ -23,6 +23,9 @@ type Program struct {
 	name  string
 	path  string
 	args  []string
+	env   []string                    // in place of our own; nil is our own
+	root  string                      // its root folder, "" for ours
+	user  int                         // whom it runs as, 0 for ourselves
 	log   string                      // path; restarts append to it
 	ready func(context.Context) error // says nil once it serves
 
@@ -67,7 +70,11 @@ func (p *Program) start() error {
 	}
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = tether()
+	cmd.Env = p.env
+	if cmd.SysProcAttr, err = p.confined(); err != nil {
+		_ = out.Close()
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
 	started := make(chan error)
 	spawn() <- func() { started <- cmd.Start() }
 	err = <-started

@@ -70,7 +70,7 @@ func (p *Plane) etcd(port, peer int) *Program {
 		"--unsafe-no-fsync", "--log-level=warn")
 }
 
-func (p *Plane) apiserver(port, etcd int) *Program {
+func (p *Plane) apiserver(port, etcd int) (*Program, error) {
 	args := []string{
 		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", etcd),
 		"--etcd-cafile=" + p.ca.file(), "--etcd-certfile=" + p.server.certFile, "--etcd-keyfile=" + p.server.keyFile,
@@ -91,10 +91,17 @@ func (p *Plane) apiserver(port, etcd int) *Program {
 		off = append(off, "TaintNodesByCondition")
 	}
 	args = append(args, "--disable-admission-plugins="+strings.Join(off, ","))
+	if p.config.Audit {
+		policy, err := p.auditPolicy()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--audit-policy-file="+policy, "--audit-log-path="+p.auditFile())
+	}
 	if len(p.config.APIs) > 0 {
 		args = append(args, "--runtime-config="+strings.Join(p.config.APIs, "=true,")+"=true")
 	}
-	return p.program("kube-apiserver", "kube-apiserver", p.serves(p.admin.Host+"/readyz"), append(args, p.gates()...)...)
+	return p.program("kube-apiserver", "kube-apiserver", p.serves(p.admin.Host+"/readyz"), append(args, p.gates()...)...), nil
 }
 
 func (p *Plane) controllerManager(port int) *Program {

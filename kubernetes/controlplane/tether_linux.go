@@ -9,3 +9,14 @@ import "syscall"
 func tether() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
+
+// confined is tether, within the program's own root and as its own user.
+func (p *Program) confined() (*syscall.SysProcAttr, error) {
+	a := tether()
+	a.Chroot = p.root
+	if p.user != 0 {
+		id := uint32(p.user)
+		a.Credential = &syscall.Credential{Uid: id, Gid: id}
+	}
+	return a, nil
+}
