@@ -113,6 +113,7 @@ func (b *Balancer) take(workers []Worker) error {
 			b.known[w.Name] = newMemory()
 		}
 	}
+	b.forecaster.complete() // of those who leave, too
 	b.forecaster.all = b.forecaster.all[:0]
 	for _, w := range b.workers {
 		b.forecaster.all = append(b.forecaster.all, b.known[w.Name])

@@ -28,6 +28,8 @@ type forecaster struct {
 	RNN  *elman    `json:"rnn,omitempty"`
 	use  int       // the predictor, or predictors for all
 	all  []*memory // of the current workers, in order
+	// partial: complete has not been called since forecast.
+	partial bool
 }
 
 func newForecaster(name string, seed uint64) (*forecaster, bool) {
@@ -51,6 +53,7 @@ func (f *forecaster) wants(p int) bool { return f.use == predictors || f.use == 
 
 // learn trains what is trained online, on the rows so far.
 func (f *forecaster) learn() {
+	f.complete() // by what was learned before
 	if f.wants(arimaModel) {
 		for _, m := range f.all {
 			m.ARIMA.fit(m.Rows)
@@ -64,35 +67,55 @@ func (f *forecaster) learn() {
 	}
 }
 
-// forecast fills in the forecasts of all workers that have rows.
+// forecast fills in what decides: the forecast of each worker by the predictor
+// that it goes by. The others' are not needed before their errors are told, and
+// wait for complete, off the way from the last report to the shares.
 func (f *forecaster) forecast() {
-	for _, m := range f.all {
-		n := len(m.Rows)
-		if n == 0 {
+	f.fill(func(m *memory, p int) bool { return p == f.choice(m) })
+	f.partial = true
+}
+
+// complete fills in the forecasts that forecast left out.
+func (f *forecaster) complete() {
+	if f.partial {
+		f.partial = false
+		f.fill(func(m *memory, p int) bool { return p != f.choice(m) })
+	}
+}
+
+// fill makes some of the forecasts of workers that have rows. Those of one
+// predictor do not depend on which others are made, nor for whom.
+func (f *forecaster) fill(which func(m *memory, p int) bool) {
+	some := make([]*memory, 0, len(f.all))
+	for p := range predictors {
+		some = some[:0]
+		for _, m := range f.all {
+			if n := len(m.Rows); n > 0 && which(m, p) {
+				m.Forecasts[p] = m.Rows[n-1].Speed
+				some = append(some, m)
+			}
+		}
+		switch {
+		case len(some) == 0:
 			continue
+		case p == movingAverage:
+			for _, m := range some {
+				m.Forecasts[p] = m.Mean
+			}
+		case p == arimaModel && f.wants(p):
+			for _, m := range some {
+				m.Forecasts[p] += m.ARIMA.step(m.Rows)
+			}
+		case p == rnnModel && f.RNN != nil:
+			f.RNN.predict(some)
+		case p == narxModel && f.NARX != nil:
+			f.NARX.predict(some)
 		}
-		for p := range m.Forecasts {
-			m.Forecasts[p] = m.Rows[n-1].Speed
-		}
-		m.Forecasts[movingAverage] = m.Mean
-		if f.wants(arimaModel) {
-			m.Forecasts[arimaModel] += m.ARIMA.step(m.Rows)
-		}
-	}
-	if f.NARX != nil {
-		f.NARX.predict(f.all)
-	}
-	if f.RNN != nil {
-		f.RNN.predict(f.all)
-	}
-	for _, m := range f.all {
-		for p, v := range m.Forecasts {
-			if n := len(m.Rows); n > 0 {
-				last := m.Rows[n-1].Speed
-				// No predictor says that a worker becomes e times faster or slower.
-				if m.Forecasts[p] = min(max(v, last-1), last+1); math.IsNaN(v) {
-					m.Forecasts[p] = last
-				}
+		for _, m := range some {
+			last, v := m.Rows[len(m.Rows)-1].Speed, m.Forecasts[p]
+			// No predictor says that a worker becomes e times faster or slower.
+			if m.Forecasts[p] = min(max(v, last-1), last+1); math.IsNaN(v) {
+				m.Forecasts[p] = last
 			}
 		}
 	}
@@ -134,6 +157,7 @@ type Forecast struct {
 // Forecasts are those of all workers, in order, for plots and comparisons. The
 // allocator GPU predicts no speeds and gives none.
 func (b *Balancer) Forecasts() []Forecast {
+	b.forecaster.complete()
 	out := make([]Forecast, len(b.workers))
 	for i, m := range b.forecaster.all {
 		out[i] = Forecast{Worker: b.workers[i].Name, Speeds: map[string]float64{}}

@@ -35,6 +35,7 @@ func (b *Balancer) State() ([]byte, error) { return b.Snapshot()() }
 // the text of a thousand workers' curves takes long, and the Balancer may be
 // used meanwhile.
 func (b *Balancer) Snapshot() func() ([]byte, error) {
+	b.forecaster.complete()
 	s := state{
 		Version: stateVersion, Options: b.options, Workers: b.workers, Generation: b.generation, Sizes: b.sizes, Decided: slices.Clone(b.decided),
 		Fresh: b.fresh, Untrained: b.untrained, Known: make(map[string]*memory, len(b.known)), Forecaster: &forecaster{Seed: b.forecaster.Seed},

@@ -19,12 +19,17 @@ import (
 // maxRequest bounds the bytes of a request, unpacked.
 const maxRequest = 8 << 20
 
+// compressFrom is the size of an answer from which it is compressed, for those
+// who ask: the shares of a thousand workers are less, and wait for nothing.
+const compressFrom = 16 << 10
+
 // Handler answers gRPC, gRPC-web and Connect (JSON by POST), and shows
 // /metrics, /healthz (it runs) and /readyz (it takes requests). Where token is
 // not empty, all but the last two need `Authorization: Bearer TOKEN`.
 func Handler(c *Coordinator, token string) http.Handler {
 	options := []connect.HandlerOption{
 		connect.WithReadMaxBytes(maxRequest),
+		connect.WithCompressMinBytes(compressFrom),
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(c.metrics.intercept)),
 		connect.WithRecover(func(_ context.Context, s connect.Spec, _ http.Header, cause any) error {
 			c.o.Warn(fmt.Sprintf("%s: panic: %v\n%s", method(s.Procedure), cause, debug.Stack()))

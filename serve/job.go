@@ -151,11 +151,14 @@ func (j *job) accepts(r *balancev1.ReportRequest) error {
 	if err := checkIteration("iteration", r.GetIteration()); err != nil {
 		return invalid(err)
 	}
-	if n, most := len(r.GetReports()), 2*len(j.workers)+1; n > most {
+	if n, most := len(r.GetReports()), maxIterations*(len(j.workers)+1); n > most {
 		return invalid(fmt.Errorf("reports: %d, from %d workers", n, len(j.workers)))
 	}
 	return nil
 }
+
+// maxIterations is of how many iterations one call may tell.
+const maxIterations = 8
 
 // taken is a report that the balancer took in.
 type taken struct {
@@ -163,30 +166,36 @@ type taken struct {
 	report balance.Report
 }
 
-// observe hands the reports to the balancer.
+// observe hands the reports to the balancer, an earlier iteration's first, so
+// that each is held against what was predicted before it.
 func (j *job) observe(r *balancev1.ReportRequest, now time.Time) (all []taken, refused []*balancev1.Refusal) {
 	j.heard = now
-	read := make([]balance.Report, 0, len(r.GetReports()))
+	var read [maxIterations][]balance.Report
 	for _, w := range r.GetReports() {
 		report, err := readReport(r, w)
 		if err != nil {
 			refused = append(refused, &balancev1.Refusal{Worker: w.GetWorker(), Reason: err.Error()})
 			continue
 		}
-		read = append(read, report)
+		read[w.GetIterationsAgo()] = append(read[w.GetIterationsAgo()], report)
 	}
-	all = make([]taken, 0, len(read))
-	for i, err := range j.balancer.ObserveEach(read) {
-		report := read[i]
-		if err != nil {
-			refused = append(refused, &balancev1.Refusal{Worker: report.Worker, Reason: err.Error()})
+	all = make([]taken, 0, len(r.GetReports()))
+	for _, reports := range slices.Backward(read[:]) {
+		if len(reports) == 0 {
 			continue
 		}
-		at := j.index[report.Worker]
-		if !report.OutOfMemory {
-			j.seconds[at] = report.Compute.Seconds()
+		for i, err := range j.balancer.ObserveEach(reports) {
+			report := reports[i]
+			if err != nil {
+				refused = append(refused, &balancev1.Refusal{Worker: report.Worker, Reason: err.Error()})
+				continue
+			}
+			at := j.index[report.Worker]
+			if !report.OutOfMemory {
+				j.seconds[at] = report.Compute.Seconds()
+			}
+			all = append(all, taken{at, report})
 		}
-		all = append(all, taken{at, report})
 	}
 	return all, refused
 }
@@ -203,8 +212,11 @@ func (j *job) learn() {
 
 func readReport(r *balancev1.ReportRequest, w *balancev1.WorkerReport) (balance.Report, error) {
 	report := balance.Report{
-		Worker: w.GetWorker(), Generation: r.GetGeneration(), Iteration: r.GetIteration(), BatchSize: int(w.GetBatchSize()),
+		Worker: w.GetWorker(), Generation: r.GetGeneration(), Iteration: r.GetIteration() - int64(w.GetIterationsAgo()), BatchSize: int(w.GetBatchSize()),
 		CPU: w.GetCpu(), Memory: w.GetMemory(), OutOfMemory: w.GetOutOfMemory(),
+	}
+	if ago := w.GetIterationsAgo(); ago < 0 || ago >= maxIterations {
+		return report, fmt.Errorf("iterations_ago: %d; one call tells of %d iterations at most", ago, maxIterations)
 	}
 	var err error
 	if report.Compute, err = seconds("compute_seconds", w.GetComputeSeconds()); err != nil && !report.OutOfMemory {

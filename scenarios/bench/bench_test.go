@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,57 @@ func TestScenariosThatMakeNoSenseAreRefused(t *testing.T) {
 	} {
 		code, _, log := runSmall(t, strings.ReplaceAll(good, c.from, c.to))
 		if code != 2 || !strings.Contains(log, c.says) {
+			t.Errorf("%s: exit %d, log %q; want 2 and %q", c.to, code, log, c.says)
+		}
+	}
+}
+
+const smallStream = `
+- name: stream
+  seeds: 2
+  stream:
+    truth: {generated: {workloads: 4, seed: 1}}
+    nodes: 6
+    slots: 4
+    zones: 3
+    constraints:
+      max_per_node: {w00: 1}
+    load: 0.5
+    horizon: 4h
+    warmup: 1h
+    moments: 3
+    policy: greedy
+    versus: [spread]
+  checks:
+  - metric: share_above:spread
+    at_least: 0
+    measured: {mean: 0.1, spread: 0, date: "2026-11-30"}
+    reason: greedy looks at performance
+  - metric: violations
+    at_most: 0
+    over: max
+    measured: {mean: 0, spread: 0, date: "2026-11-30"}
+    reason: rules hold
+`
+
+func TestStreamsAreHeldAgainstEachOther(t *testing.T) {
+	code, out, log := runSmall(t, smallStream)
+	if code != 0 || strings.Count(out, " ok ") != 2 || !strings.Contains(out, "served") {
+		t.Errorf("exit %d\n%s%s", code, out, log)
+	}
+	again, outAgain, _ := runSmall(t, smallStream, "-o", "json")
+	once, outOnce, _ := runSmall(t, smallStream, "-o", "json")
+	seconds := regexp.MustCompile(`(?s)"seconds": \[.*?\]`)
+	if a, b := seconds.ReplaceAllString(outAgain, ""), seconds.ReplaceAllString(outOnce, ""); again != 0 || once != 0 || a != b {
+		t.Errorf("two runs differ:\n%s\n%s", a, b)
+	}
+	for _, c := range []struct{ from, to, says string }{
+		{"load: 0.5", "load: 1.5", "load 1.5"},
+		{"warmup: 1h", "warmup: an hour", "warmup"},
+		{"moments: 3", "moments: 0", "moments 0"},
+		{"share_above:spread", "share_above:tetris", "share_above:tetris"},
+	} {
+		if code, _, log := runSmall(t, strings.Replace(smallStream, c.from, c.to, 1)); code != 2 || !strings.Contains(log, c.says) {
 			t.Errorf("%s: exit %d, log %q; want 2 and %q", c.to, code, log, c.says)
 		}
 	}

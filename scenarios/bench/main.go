@@ -121,6 +121,8 @@ func (b *bench) outcome(s *scenario) outcome {
 			metrics, err = b.plan(s.Plan, uint64(seed))
 		case s.Jobs != nil:
 			metrics, err = b.jobs(s.Jobs, uint64(seed))
+		case s.Stream != nil:
+			metrics, err = b.stream(s.Stream, uint64(seed))
 		default:
 			metrics, err = b.fit(s.Fit, uint64(seed))
 		}

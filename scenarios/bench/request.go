@@ -47,12 +47,7 @@ func (p *planSpec) request(batch cluster.Colocation, workloads []string, seed ui
 	if err != nil {
 		return place.Request{}, err
 	}
-	spec := cluster.Spec{Nodes: cluster.Nodes("", p.Nodes, 0, p.Slots), Constraints: p.Constraints}
-	if p.Zones > 0 {
-		for i := range spec.Nodes {
-			spec.Nodes[i].Labels = map[string]string{cluster.ZoneKey: fmt.Sprintf("zone-%d", i%p.Zones)}
-		}
-	}
+	spec := cluster.Spec{Nodes: zoned(p.Nodes, p.Slots, p.Zones), Constraints: p.Constraints}
 	if p.Occupied > 0 {
 		if spec.Running, err = p.occupy(spec, workloads, seed); err != nil {
 			return place.Request{}, err
@@ -73,6 +68,17 @@ func (p *planSpec) request(batch cluster.Colocation, workloads []string, seed ui
 		View: view, Pending: []cluster.Group{{Name: "batch", Tasks: tasks}}, Objective: objective,
 		Rand: rand.New(rand.NewPCG(seed, streamPolicy)),
 	}, nil
+}
+
+// zoned are nodes of some slots, labelled with so many zones in turn.
+func zoned(n, slots, zones int) []cluster.Node {
+	nodes := cluster.Nodes("", n, 0, slots)
+	for i := range nodes {
+		if zones > 0 {
+			nodes[i].Labels = map[string]string{cluster.ZoneKey: fmt.Sprintf("zone-%d", i%zones)}
+		}
+	}
+	return nodes
 }
 
 func orMean(objective string) string {

@@ -12,15 +12,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// scenario is one row of a file in scenarios/. Exactly one of Plan, Fit and
-// Jobs says what is done.
+// scenario is one row of a file in scenarios/. Exactly one of Plan, Fit, Jobs
+// and Stream says what is done.
 type scenario struct {
 	Name string `json:"name"`
 	// Plan places a batch with a policy; Fit learns a model and looks at its
-	// error on what it did not see; Jobs replays jobs by several policies.
-	Plan *planSpec `json:"plan,omitempty"`
-	Fit  *fitSpec  `json:"fit,omitempty"`
-	Jobs *jobsSpec `json:"jobs,omitempty"`
+	// error on what it did not see; Jobs replays jobs by several policies; Stream
+	// lets services come and go under several.
+	Plan   *planSpec   `json:"plan,omitempty"`
+	Fit    *fitSpec    `json:"fit,omitempty"`
+	Jobs   *jobsSpec   `json:"jobs,omitempty"`
+	Stream *streamSpec `json:"stream,omitempty"`
 	// Seeds is how many: 0, 1, ... 0 means 1.
 	Seeds int `json:"seeds,omitempty"`
 	// Smoke is how many of the seeds the quick run takes; 0: it leaves the
@@ -146,7 +148,7 @@ func load(folder string) ([]scenario, error) {
 
 func (s *scenario) validate() error {
 	kinds := 0
-	for _, given := range []bool{s.Plan != nil, s.Fit != nil, s.Jobs != nil} {
+	for _, given := range []bool{s.Plan != nil, s.Fit != nil, s.Jobs != nil, s.Stream != nil} {
 		if given {
 			kinds++
 		}
@@ -155,7 +157,7 @@ func (s *scenario) validate() error {
 	case s.Name == "":
 		return errors.New("no name")
 	case kinds != 1:
-		return errors.New("give one of plan, fit and jobs")
+		return errors.New("give one of plan, fit, jobs and stream")
 	case s.Seeds < 0 || s.Smoke < 0 || s.Smoke > max(s.Seeds, 1):
 		return fmt.Errorf("seeds %d, smoke %d: smoke is a number of the seeds", s.Seeds, s.Smoke)
 	case len(s.Checks) == 0:
@@ -163,17 +165,19 @@ func (s *scenario) validate() error {
 	}
 	s.Seeds = max(s.Seeds, 1)
 	known := fitMetrics
-	if s.Plan != nil {
-		known = slices.Clone(planMetrics)
-		for _, v := range s.Plan.Versus {
-			known = append(known, aboveMetric+v)
-		}
-	}
-	if s.Jobs != nil {
+	switch {
+	case s.Plan != nil:
+		known = withAbove(planMetrics, s.Plan.Versus)
+	case s.Jobs != nil:
 		if err := s.Jobs.validate(); err != nil {
 			return err
 		}
 		known = s.Jobs.metrics()
+	case s.Stream != nil:
+		if err := s.Stream.validate(); err != nil {
+			return err
+		}
+		known = withAbove(streamMetrics, s.Stream.Versus)
 	}
 	for i, c := range s.Checks {
 		if !slices.Contains(known, c.Metric) {
@@ -184,6 +188,15 @@ func (s *scenario) validate() error {
 		}
 	}
 	return nil
+}
+
+// withAbove adds the paired differences to metrics.
+func withAbove(metrics, versus []string) []string {
+	known := slices.Clone(metrics)
+	for _, v := range versus {
+		known = append(known, aboveMetric+v)
+	}
+	return known
 }
 
 func (c check) validate() error {

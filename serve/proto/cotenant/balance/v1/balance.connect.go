@@ -59,9 +59,9 @@ type BalanceServiceClient interface {
 	// shares (`agreed` is unset) begins before the iteration of the shares in
 	// force: its processes began anew.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Report tells what workers measured in one iteration and answers the shares
-	// in force, with the first iteration they hold for: at least two after the
-	// reported one. Reports that make no sense are left out and named in the
+	// Report tells what workers measured in one iteration, or in that and a few
+	// before it, and answers the shares in force, with the first iteration they
+	// hold for: at least two after the reported one. Reports that make no sense are left out and named in the
 	// answer; they never fail the call.
 	//
 	// Errors: not_found where the job is not known (open it again, with the
@@ -167,9 +167,9 @@ type BalanceServiceHandler interface {
 	// shares (`agreed` is unset) begins before the iteration of the shares in
 	// force: its processes began anew.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
-	// Report tells what workers measured in one iteration and answers the shares
-	// in force, with the first iteration they hold for: at least two after the
-	// reported one. Reports that make no sense are left out and named in the
+	// Report tells what workers measured in one iteration, or in that and a few
+	// before it, and answers the shares in force, with the first iteration they
+	// hold for: at least two after the reported one. Reports that make no sense are left out and named in the
 	// answer; they never fail the call.
 	//
 	// Errors: not_found where the job is not known (open it again, with the

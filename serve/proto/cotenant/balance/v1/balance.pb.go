@@ -403,7 +403,10 @@ type WorkerReport struct {
 	Cpu    float64 `protobuf:"fixed64,5,opt,name=cpu,proto3" json:"cpu,omitempty"`
 	Memory float64 `protobuf:"fixed64,6,opt,name=memory,proto3" json:"memory,omitempty"`
 	// The batch did not fit in memory. Times are then not read.
-	OutOfMemory   bool `protobuf:"varint,7,opt,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`
+	OutOfMemory bool `protobuf:"varint,7,opt,name=out_of_memory,json=outOfMemory,proto3" json:"out_of_memory,omitempty"`
+	// How many iterations before the request's it was measured: a job whose shares
+	// have settled may tell of several iterations at once.
+	IterationsAgo int32 `protobuf:"varint,8,opt,name=iterations_ago,json=iterationsAgo,proto3" json:"iterations_ago,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +488,13 @@ func (x *WorkerReport) GetOutOfMemory() bool {
 		return x.OutOfMemory
 	}
 	return false
+}
+
+func (x *WorkerReport) GetIterationsAgo() int32 {
+	if x != nil {
+		return x.IterationsAgo
+	}
+	return 0
 }
 
 type ReportRequest struct {
@@ -1040,7 +1050,7 @@ const file_cotenant_balance_v1_balance_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x01 \x01(\x03R\n" +
 	"generation\x123\n" +
-	"\x06shares\x18\x02 \x01(\v2\x1b.cotenant.balance.v1.SharesR\x06shares\"\xed\x01\n" +
+	"\x06shares\x18\x02 \x01(\v2\x1b.cotenant.balance.v1.SharesR\x06shares\"\x94\x02\n" +
 	"\fWorkerReport\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x1d\n" +
 	"\n" +
@@ -1049,7 +1059,8 @@ const file_cotenant_balance_v1_balance_proto_rawDesc = "" +
 	"\x13communicate_seconds\x18\x04 \x01(\x01R\x12communicateSeconds\x12\x10\n" +
 	"\x03cpu\x18\x05 \x01(\x01R\x03cpu\x12\x16\n" +
 	"\x06memory\x18\x06 \x01(\x01R\x06memory\x12\"\n" +
-	"\rout_of_memory\x18\a \x01(\bR\voutOfMemory\"\xc3\x01\n" +
+	"\rout_of_memory\x18\a \x01(\bR\voutOfMemory\x12%\n" +
+	"\x0eiterations_ago\x18\b \x01(\x05R\riterationsAgo\"\xc3\x01\n" +
 	"\rReportRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x1e\n" +
 	"\n" +
