@@ -124,9 +124,9 @@ func TestStreamsAreHeldAgainstEachOther(t *testing.T) {
 	}
 	for _, c := range []struct{ from, to, says string }{
 		{"load: 0.9", "load: 1.5", "load 1.5"},
-		{"warmup: 1h", "warmup: an hour", "warmup"},
+		{"warmup: 2h", "warmup: an hour", "warmup"},
 		{"moments: 3", "moments: 0", "moments 0"},
-		{"share_above:spread", "share_above:tetris", "share_above:tetris"},
+		{"metric: share\n", "metric: share_above:tetris\n", "share_above:tetris"},
 	} {
 		if code, _, log := runSmall(t, strings.Replace(smallStream, c.from, c.to, 1)); code != 2 || !strings.Contains(log, c.says) {
 			t.Errorf("%s: exit %d, log %q; want 2 and %q", c.to, code, log, c.says)
