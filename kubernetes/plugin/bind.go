@@ -65,11 +65,13 @@ func (p *Plugin) bind(ctx context.Context, binding *v1.Binding) error {
 	return p.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
 }
 
-// passing reports whether the error may pass: not that the pod is gone, or is
-// another one, or that it may not be bound.
+// passing reports whether the error may pass: not that the pod is gone, is
+// another one, or is refused for what it is. That it is forbidden may pass, too:
+// an API server that has just started forbids everything until it has read who
+// may do what.
 func passing(err error) bool {
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsGone(err), apierrors.IsBadRequest(err):
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsGone(err), apierrors.IsBadRequest(err):
 		return false
 	}
 	return true

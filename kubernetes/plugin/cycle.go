@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
@@ -182,11 +183,7 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 	why, refused := "first", ""
 	for range 3 {
 		if x == nil || x.version != s.Version || time.Since(x.at) > mostAge {
-			batch := p.waiting.batch(e.pod.UID, p.most(), p.plansFor(s))
-			if len(batch) == 0 {
-				batch = []*entry{e}
-			}
-			x = p.plan(ctx, s, batch, infos, why)
+			x = p.planWith(ctx, s, e, infos, why)
 		}
 		d := x.decision(id)
 		if r, ok := x.Fallback[id]; ok {
@@ -221,6 +218,23 @@ func (x *issued) performance(id cluster.TaskID) float64 {
 // mostAge is how long a plan stands, whatever happens.
 const mostAge = 30 * time.Second
 
+// planWith makes a plan for the pod and all that is to be decided with it.
+func (p *Plugin) planWith(ctx context.Context, s *brain.State, e *entry, infos []fwk.NodeInfo, why string) *issued {
+	queued, most := p.args.JobsPolicy != nil, mostPlanned
+	if !queued || e.view.Gang == nil {
+		most = p.most()
+	}
+	batch := p.waiting.batch(e.pod.UID, most, queued, p.plansFor(s))
+	if len(batch) == 0 {
+		batch = []*entry{e}
+	}
+	x := p.plan(ctx, s, batch, infos, why)
+	if queued {
+		p.activate(p.waiting.called(batch, x, e.view.Group))
+	}
+	return x
+}
+
 // most is how many pods to plan for. The first plan after a rest is a short
 // one, so that pods are bound while the plan for the others is made.
 func (c *core) most() int {
@@ -238,7 +252,7 @@ const rest = 5 * time.Second
 func (p *Plugin) plansFor(s interface{ Known(string) bool }) func(*entry) bool {
 	return func(e *entry) bool {
 		return p.args.ModeOf(e.pod.Namespace) == config.Enforce && s.Known(e.view.Task.Workload) &&
-			e.pod.Status.NominatedNodeName == "" && e.pod.Spec.SchedulingGroup == nil
+			e.pod.Status.NominatedNodeName == "" && (e.pod.Spec.SchedulingGroup == nil || p.args.JobsPolicy != nil)
 	}
 }
 

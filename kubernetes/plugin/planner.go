@@ -48,7 +48,7 @@ func (c *core) policiesOf(s *brain.State) (*policies, error) {
 
 // view is how this scheduler's nodes become a cluster.
 func (c *core) view(s *brain.State) pods.View {
-	return pods.View{Known: s.Known, Class: s.Class, Slots: c.args.SlotsPerNode}
+	return pods.View{Known: s.Known, Class: s.Class, Slots: c.args.SlotsPerNode, Now: c.now(), At: c.at}
 }
 
 // plan makes one plan for the pods of a batch and issues it to them. infos are
@@ -62,9 +62,10 @@ func (c *core) plan(ctx context.Context, s *brain.State, batch []*entry, infos [
 	planPods.Observe(float64(len(batch)))
 	c.plans++
 	c.planned = start
+	change := c.waiting.changes()
 
 	made := c.make(ctx, s, batch, infos, start.Add(c.budget(len(batch))))
-	out := &issued{Plan: made, at: start, version: s.Version, policy: c.args.Policy.Name, number: c.plans, nodes: make(map[string]*v1.Node, len(made.On))}
+	out := &issued{Plan: made, at: start, version: s.Version, policy: c.args.Policy.Name, number: c.plans, change: change, nodes: make(map[string]*v1.Node, len(made.On))}
 	for _, info := range infos {
 		if n := info.Node(); n != nil {
 			out.nodes[n.Name] = n
@@ -90,9 +91,10 @@ func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos [
 	if err != nil {
 		return all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()})
 	}
-	groups := c.groups(ctx, batch, infos)
+	spec := c.view(s).Spec(infos)
+	groups := c.groups(ctx, notRunning(batch, spec.Running), infos)
 	problem := plan.Problem{
-		Spec: c.view(s).Spec(infos), Groups: groups, Objective: c.objective, Now: c.now(), Seed: uint64(c.plans),
+		Spec: spec, Groups: apart(groups, spec.Running), Objective: c.objective, Now: c.now(), Seed: uint64(c.plans),
 		Stop: func() bool { return !time.Now().Before(deadline) },
 	}
 	done := make(chan *plan.Plan, 1)
@@ -113,6 +115,37 @@ func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos [
 		c.policies = nil // what still runs is not for two goroutines
 		return all(batch, plan.Reason{Code: plan.PolicyLate, Words: fmt.Sprintf("no plan for %d pods within the time budget", len(batch))})
 	}
+}
+
+// notRunning leaves out the pods that have a node in the scheduler's cache,
+// which is ahead of what the API server has told.
+func notRunning(batch []*entry, running []cluster.Running) []*entry {
+	there := make(map[cluster.TaskID]bool, len(running))
+	for i := range running {
+		there[running[i].ID] = true
+	}
+	var out []*entry
+	for _, e := range batch {
+		if !there[e.view.Task.ID] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// apart gives groups of which some tasks run another name: for policies, what
+// waits is a group of its own.
+func apart(groups []plan.Group, running []cluster.Running) []plan.Group {
+	there := map[string]bool{}
+	for i := range running {
+		there[running[i].Group] = true
+	}
+	for i := range groups {
+		if there[groups[i].Name] {
+			groups[i].Name += " (the rest)"
+		}
+	}
+	return groups
 }
 
 // all is a plan that leaves every pod to the scheduler.
@@ -156,7 +189,7 @@ func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo)
 		if !ok {
 			i = len(out)
 			at[e.view.Group] = i
-			out = append(out, plan.Group{Name: e.view.Group, Gang: e.view.Gang != nil, Arrival: e.since.Sub(c.started), Priority: e.view.Priority})
+			out = append(out, plan.Group{Name: e.view.Group, Gang: e.view.Gang != nil, Arrival: c.at(e.since), Priority: e.view.Priority})
 		}
 		out[i].Pods = append(out[i].Pods, plan.Pod{
 			Task: e.view.Task, Allowed: set, OnePerNode: pods.OnePerNode(e.pod), Spread: pods.Spread(e.pod),

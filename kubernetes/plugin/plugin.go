@@ -110,8 +110,13 @@ func filesOf(args *config.CotenantArgs) brain.Files {
 // Name implements framework.Plugin.
 func (c *core) Name() string { return Name }
 
-// now is the time since the start, by a monotonic clock.
-func (c *core) now() time.Duration { return time.Since(c.started) }
+// at is a time as policies have it: since the start of the scheduler, at the
+// workloads' pace.
+func (c *core) at(t time.Time) time.Duration {
+	return time.Duration(float64(t.Sub(c.started)) * *c.args.ClockRate)
+}
+
+func (c *core) now() time.Duration { return c.at(time.Now()) }
 
 // ours reports whether a pod waits for this profile.
 func (c *core) ours(pod *v1.Pod) bool {

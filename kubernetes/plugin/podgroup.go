@@ -9,9 +9,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+	"github.com/cotenant/cotenant/place/jobs"
 )
 
 // planKey holds the plan of a PodGroup in its cycle.
@@ -25,6 +27,9 @@ type groupPlan struct {
 	*issued
 	from *fwk.Placement // "" of the whole cluster
 }
+
+// waits reports whether the policy lets a pod wait that it could place.
+func (g *groupPlan) waits(id cluster.TaskID) bool { return g.Held[id] == jobs.Waits.String() }
 
 // Clone implements framework.StateData.
 func (g *groupPlan) Clone() fwk.StateData { return g }
@@ -52,6 +57,14 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycle
 			own.Nodes = append(own.Nodes, info)
 		}
 	}
+	switch pods := group.GetUnscheduledPods(); {
+	case len(own.Nodes) > 0:
+	case best.waits(cluster.TaskID(pods[0].UID)):
+		own.Nodes = best.from.Nodes // PreFilter says so of each pod
+		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{own}}, nil
+	default:
+		return result, status
+	}
 	return &fwk.GeneratePlacementsResult{Placements: append([]*fwk.Placement{own}, result.Placements...)}, nil
 }
 
@@ -70,6 +83,9 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 	}
 	if len(batch) == 0 {
 		return nil
+	}
+	if p.args.JobsPolicy != nil && len(placements) == 1 {
+		return &groupPlan{p.queuedPlan(ctx, s, batch, placements[0].Nodes), placements[0]}
 	}
 	var best *groupPlan
 	worth := 0.0
@@ -93,6 +109,41 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 		}
 	}
 	return best
+}
+
+// heldFor is how long a gang that the policy lets wait is not decided on again
+// where nothing has changed: the scheduler tries a PodGroup again and again.
+const heldFor = 250 * time.Millisecond
+
+// queuedPlan is the plan that a PodGroup's pods are in, with all other gangs
+// that wait, or a new one. A plan with nodes for them is tried once.
+func (p *Plugin) queuedPlan(ctx context.Context, s *brain.State, own []*entry, infos []fwk.NodeInfo) *issued {
+	x := p.waiting.issuedTo(own[0].pod.UID)
+	if x == nil || x.version != s.Version || !p.stands(x, own) {
+		x = p.planWith(ctx, s, own[0], infos, "first")
+		if why, failed := x.Fallback[own[0].view.Task.ID]; failed {
+			p.record.fallback(own[0].pod, why)
+		}
+	}
+	if x.Node[own[0].view.Task.ID] != "" {
+		p.waiting.used(own)
+	}
+	return x
+}
+
+// stands reports whether a plan still says what is to become of a gang.
+func (p *Plugin) stands(x *issued, own []*entry) bool {
+	if x.Node[own[0].view.Task.ID] == "" {
+		return time.Since(x.at) < heldFor && x.change == p.waiting.changes()
+	}
+	for _, e := range own {
+		node := x.Node[e.view.Task.ID]
+		info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
+		if err != nil || x.Stale(node, tasksOn(info, p.brain.Now().Known)) != "" {
+			return false
+		}
+	}
+	return time.Since(x.at) < mostAge
 }
 
 // inPodGroup is PreFilter in the cycle of a PodGroup: it names the planned node
@@ -130,7 +181,11 @@ func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.P
 	d.Mode, d.Planned, d.Why = config.Enforce, node, g.Held[id]
 	d.Group, _ = groupOf(pod)
 	state.Write(decisionKey, d)
-	if node == "" {
+	switch {
+	case node != "":
+	case g.waits(id):
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, d.Why)
+	default: // perhaps room can be made for it
 		return nil, skip
 	}
 	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil

@@ -111,3 +111,21 @@ func TestPodGroupIsWhole(t *testing.T) {
 		})
 	}
 }
+
+// A policy for jobs that lets a gang wait is obeyed, and asked again when what
+// runs has ended.
+func TestPodGroupWaits(t *testing.T) {
+	for _, topology := range []bool{false, true} {
+		t.Run(fmt.Sprint(topology), func(t *testing.T) {
+			gates(t, topology)
+			there := pod("red-there", "red", func(p *v1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n0", "another" })
+			w := start(t, "mode: enforce, jobsPolicy: {name: greedy-wait, params: {threshold: '0.6'}}",
+				append(nodes(1, "8"), there, podGroup("g", 2))...)
+			w.create(list(2, "red", of("g"))...)
+			w.stays(1, time.Second)
+			w.remove("red-there")
+			w.settles(2)
+			w.planned(2)
+		})
+	}
+}

@@ -45,7 +45,7 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if err != nil || !s.busy.CompareAndSwap(false, true) {
 		return nil // planned for by the next pod's turn, or not at all
 	}
-	batch := s.waiting.batch(e.pod.UID, mostPlanned, func(e *entry) bool {
+	batch := s.waiting.batch(e.pod.UID, mostPlanned, false, func(e *entry) bool {
 		return s.args.ModeOf(e.pod.Namespace) == config.Shadow && now.Known(e.view.Task.Workload)
 	})
 	// The snapshot is the scheduler's own and changes: what a plan stands on is

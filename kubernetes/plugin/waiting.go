@@ -42,7 +42,9 @@ type issued struct {
 	version string
 	policy  string
 	number  int
-	nodes   map[string]*v1.Node // as the filters saw them
+	// change is how much had changed when it was made.
+	change int
+	nodes  map[string]*v1.Node // as the filters saw them
 }
 
 // waiting are the pods that wait for a node, by group, and the gangs.
@@ -53,6 +55,9 @@ type waiting struct {
 	// open are the groups with pods that were not let go.
 	open map[string]bool
 	seq  int
+	// change counts what may alter what was decided of a gang that waits: pods that
+	// came, ended or were deleted.
+	change int
 	// always says that every pod is planned for at once: nothing tells when its turn
 	// comes.
 	always bool
@@ -107,6 +112,7 @@ func (w *waiting) seeLocked(pod *v1.Pod, now time.Time) *entry {
 		}
 	} else {
 		w.seq++
+		w.change++
 		e.since, e.seq, e.turn = now, w.seq, w.always
 	}
 	w.entries[pod.UID] = e
@@ -206,7 +212,9 @@ func (w *waiting) ran(pod *v1.Pod) {
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded:
 		g.done[pod.UID] = true
+		w.change++
 	case pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil:
+		w.change++
 	default:
 		g.bound[pod.UID] = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	}
@@ -217,6 +225,7 @@ func (w *waiting) ran(pod *v1.Pod) {
 func (w *waiting) gone(pod *v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.change++
 	name, _ := groupOf(pod)
 	if e, ok := w.entries[pod.UID]; ok {
 		delete(w.entries, pod.UID)
@@ -328,15 +337,17 @@ func ripe(now, first, last time.Time, window time.Duration) bool {
 }
 
 // batch lists the pods that are planned for together: those whose turn comes,
-// in the order of their groups' priority and arrival. admit says which; of more
-// than most, the first come, with gangs whole.
-func (w *waiting) batch(first types.UID, most int, admit func(*entry) bool) []*entry {
+// in the order of their groups' priority and arrival, and with queued all gangs
+// that wait: what is decided of one depends on the others. admit says which; of
+// more than most, the first come, with gangs whole.
+func (w *waiting) batch(first types.UID, most int, queued bool, admit func(*entry) bool) []*entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*entry
 	for uid, e := range w.entries {
 		g := w.groups[e.view.Group]
-		if uid == first || e.turn && admit(e) && (len(g.reserved) == 0 || !g.holdsGang()) {
+		turn := e.turn || queued && e.view.Gang != nil && e.released
+		if uid == first || turn && admit(e) && (len(g.reserved) == 0 || !g.holdsGang()) {
 			out = append(out, e)
 		}
 	}
@@ -344,7 +355,7 @@ func (w *waiting) batch(first types.UID, most int, admit func(*entry) bool) []*e
 	if own == nil {
 		return nil // deleted while its turn came
 	}
-	if g := w.groups[own.view.Group]; g.holdsGang() {
+	if g := w.groups[own.view.Group]; own.view.Gang != nil {
 		for uid, e := range g.pending { // the whole gang, whoever's turn it is
 			if uid != first && !slices.Contains(out, e) && g.reserved[uid] == "" {
 				out = append(out, e)
@@ -355,6 +366,38 @@ func (w *waiting) batch(first types.UID, most int, admit func(*entry) bool) []*e
 		return cmp.Or(-cmp.Compare(a.view.Priority, b.view.Priority), cmp.Compare(a.seq, b.seq))
 	})
 	return cut(out, own, most)
+}
+
+// changes is how much has changed so far.
+func (w *waiting) changes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.change
+}
+
+// called lists the pods of other gangs that a plan places though it is not
+// their turn.
+func (w *waiting) called(batch []*entry, x *issued, own string) []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*v1.Pod
+	for _, e := range batch {
+		if e.view.Gang != nil && e.view.Group != own && !e.turn && x.Node[e.view.Task.ID] != "" {
+			out = append(out, e.pod)
+		}
+	}
+	return out
+}
+
+// used takes away the plan of pods: it is tried once.
+func (w *waiting) used(list []*entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range list {
+		if e := w.entries[e.pod.UID]; e != nil {
+			e.issued = nil
+		}
+	}
 }
 
 // cut keeps the first of a batch, and the pods of own's gang or own alone.

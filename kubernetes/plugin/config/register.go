@@ -40,6 +40,7 @@ func SetDefaults(a *CotenantArgs) {
 	}
 	or(&a.Unsure, .25)
 	or(&a.Neutral, 50)
+	or(&a.ClockRate, 1)
 	or(&a.GroupWindow, metav1.Duration{Duration: 50 * time.Millisecond})
 	or(&a.TimeBudget, metav1.Duration{Duration: 200 * time.Millisecond})
 	or(&a.TimePerPod, metav1.Duration{Duration: 2 * time.Millisecond})
@@ -89,6 +90,7 @@ func (a *CotenantArgs) DeepCopyObject() runtime.Object {
 	}
 	again(&out.Unsure)
 	again(&out.Neutral)
+	again(&out.ClockRate)
 	for _, d := range []**metav1.Duration{&out.GroupWindow, &out.TimeBudget, &out.TimePerPod, &out.WaitTimeout, &out.ReloadPeriod} {
 		again(d)
 	}

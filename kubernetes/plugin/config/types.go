@@ -68,6 +68,10 @@ type CotenantArgs struct {
 	EvictPartialGangs bool `json:"evictPartialGangs,omitempty"`
 	// ReloadPeriod is how often the files are looked at. Default 10s.
 	ReloadPeriod *metav1.Duration `json:"reloadPeriod,omitempty"`
+	// ClockRate is how fast the workloads' time passes by the scheduler's clock:
+	// more than 1 where days are replayed in minutes. Policies that go by ages and
+	// waiting times see theirs. Default 1.
+	ClockRate *float64 `json:"clockRate,omitempty"`
 	// Events says which decisions become events: all (the default), that is those
 	// of shadow and each pod that is left to the scheduler's own scores; or none.
 	// What went as planned is told by the pod's annotation alone.

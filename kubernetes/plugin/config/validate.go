@@ -45,6 +45,9 @@ func Validate(path *field.Path, a *CotenantArgs) error {
 	if n := *a.Neutral; n < 0 || n > 100 {
 		errs = append(errs, field.Invalid(path.Child("neutral"), n, "must be 0 to 100"))
 	}
+	if r := *a.ClockRate; !(r > 0 && r <= 1e6) {
+		errs = append(errs, field.Invalid(path.Child("clockRate"), r, "must be more than 0 and at most 1e6"))
+	}
 	if !slices.Contains([]string{"all", "none"}, a.Events) {
 		errs = append(errs, field.NotSupported(path.Child("events"), a.Events, []string{"all", "none"}))
 	}

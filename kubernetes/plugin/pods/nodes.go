@@ -1,7 +1,9 @@
 package pods
 
 import (
+	"fmt"
 	"maps"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -25,6 +27,10 @@ type View struct {
 	Slots int
 	// Leave names pods that are left out, as if they were not there.
 	Leave func(uid cluster.TaskID) bool
+	// Now is the time of the view, and At tells a time of the API server's objects
+	// by the same clock. At may be nil: nothing is then known of ages.
+	Now time.Duration
+	At  func(time.Time) time.Duration
 }
 
 // Spec is the cluster that a scheduler's nodes and the pods on them are: what
@@ -37,6 +43,10 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 			continue
 		}
 		n := cluster.Node{Name: node.Name, Class: v.Class(Class(node)), Labels: maps.Clone(node.Labels), Capacity: amounts(info.GetAllocatable())}
+		for i := range devices(n.Capacity) {
+			n.Devices = append(n.Devices, cluster.Device{Name: fmt.Sprint("gpu-", i)})
+		}
+		used := 0 // devices: which pod has which is the node's to say
 		admits := info.GetAllocatable().GetAllowedPodNumber()
 		tasks := 0
 		for _, p := range info.GetPods() {
@@ -55,10 +65,17 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 			}
 			tasks++
 			name, _ := group(pod)
-			spec.Running = append(spec.Running, cluster.Running{
-				Task: cluster.Task{ID: cluster.TaskID(pod.UID), Workload: w, Role: role(pod), Requests: requests},
-				Node: n.Name, Group: name,
-			})
+			r := cluster.Running{
+				Task: cluster.Task{ID: cluster.TaskID(pod.UID), Workload: w, Role: role(pod), Requests: requests, Devices: devices(requests)},
+				Node: n.Name, Group: name, Started: v.Now,
+			}
+			for ; len(r.On) < r.Devices && used < len(n.Devices); used++ {
+				r.On = append(r.On, used)
+			}
+			if began := pod.Status.StartTime; began != nil && v.At != nil {
+				r.Started = v.At(began.Time)
+			}
+			spec.Running = append(spec.Running, r)
 		}
 		if v.Slots > 0 {
 			admits = min(admits, v.Slots)

@@ -2,11 +2,13 @@ package pods_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -35,6 +37,9 @@ func TestWorkload(t *testing.T) {
 	}
 	if got := pods.Workload(pod("redis:7", map[string]string{pods.WorkloadLabel: "cache"}, nil)); got != "cache" {
 		t.Errorf("the label comes first: %q", got)
+	}
+	if got := pods.Workload(pod("redis:7", nil, map[string]string{pods.WorkloadLabel: "vgg/ps"})); got != "vgg/ps" {
+		t.Errorf("an annotation takes any name: %q", got)
 	}
 }
 
@@ -151,4 +156,24 @@ func Example() {
 	p := pods.Read(pod("example.org/redis:7", map[string]string{"scheduling.x-k8s.io/pod-group": "train"}, nil))
 	fmt.Println(p.Task.Workload, p.Group, p.Gang.Convention)
 	// Output: redis ns/coscheduling/train coscheduling
+}
+
+// Which device a pod has is the node's to say; how many are taken is not.
+func TestDevices(t *testing.T) {
+	n := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{"nvidia.com/gpu": resource.MustParse("4"), v1.ResourcePods: resource.MustParse("10")}},
+	}
+	info := framework.NewNodeInfo()
+	for i := range 2 {
+		p := pod("red", nil, nil)
+		p.Name, p.UID = fmt.Sprint("p", i), types.UID(fmt.Sprint("u", i))
+		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"nvidia.com/gpu": resource.MustParse(fmt.Sprint(1 + i))}
+		info.AddPod(p)
+	}
+	info.SetNode(n)
+	spec := pods.View{Known: func(string) bool { return true }, Class: func(c string) string { return c }}.Spec([]fwk.NodeInfo{info})
+	if len(spec.Nodes[0].Devices) != 4 || !slices.Equal(spec.Running[0].On, []int{0}) || !slices.Equal(spec.Running[1].On, []int{1, 2}) || spec.Running[1].Devices != 2 {
+		t.Errorf("the cluster is %+v", spec)
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Labels and annotations of this project.
 const (
-	WorkloadLabel = "cotenant.dev/workload"
+	WorkloadLabel = "cotenant.dev/workload" // also an annotation, for names that no label can hold
 	// GangMinimum is an annotation: how many pods of the gang go together.
 	GangMinimum = "cotenant.dev/gang-minimum"
 	// Decision is the annotation that records what was decided for a pod.
@@ -42,6 +42,7 @@ func Read(pod *v1.Pod) Pod {
 			Requests: Requests(pod),
 		},
 	}
+	p.Task.Devices = devices(p.Task.Requests)
 	if pod.Spec.Priority != nil {
 		p.Priority = *pod.Spec.Priority
 	}
@@ -49,11 +50,13 @@ func Read(pod *v1.Pod) Pod {
 	return p
 }
 
-// Workload is the label's workload, else the name of the first image without
-// registry, tag and digest.
+// Workload is the label's workload, else the annotation's, else the name of the
+// first image without registry, tag and digest.
 func Workload(pod *v1.Pod) string {
-	if w := pod.Labels[WorkloadLabel]; w != "" {
-		return w
+	for _, named := range []map[string]string{pod.Labels, pod.Annotations} {
+		if w := named[WorkloadLabel]; w != "" {
+			return w
+		}
 	}
 	for i := range pod.Spec.Containers {
 		name, _, _ := strings.Cut(pod.Spec.Containers[i].Image, "@")
@@ -80,6 +83,24 @@ func Requests(pod *v1.Pod) cluster.Resources {
 	}
 	return out
 }
+
+// gpu ends the names of the resources whose units are devices: nvidia.com/gpu,
+// amd.com/gpu.
+const gpu = "/gpu"
+
+// devices is how many devices of a node are among the resources.
+func devices(r cluster.Resources) int {
+	n := int64(0)
+	for name, amount := range r {
+		if strings.HasSuffix(name, gpu) {
+			n += amount
+		}
+	}
+	return int(min(n, mostDevices))
+}
+
+// mostDevices bounds those of a node.
+const mostDevices = 64
 
 // Ended reports whether the pod has run to its end: it uses nothing.
 func Ended(pod *v1.Pod) bool {
