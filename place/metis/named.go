@@ -37,11 +37,15 @@ func (f *File) Params() []Param {
 		{"divide", divide, "hierarchy, flat (among all nodes at once) or even (dealt out to the parts in turn)"},
 		{"parts", strconv.Itoa(o.Parts), "into how many parts each is split"},
 		{"refresh", strconv.FormatFloat(o.Refresh, 'g', -1, 64), "tasks, as a share of the nodes, between two looks at the whole cluster"},
+		{"samples", "1", "passes that a search follows, all but the first with turns that are drawn; the work is shared out among them"},
 		{"evals", "", "work of the search, as of greedy-search"},
 		{"kicks", "", "perturbations of the search, as of greedy-search"},
 		{"colocations", "", "different co-locations of the search, as of greedy-search"},
 	}
 }
+
+// maxSamples bounds what is asked for by mistake.
+const maxSamples = 1000
 
 // hierarchy names Hierarchy where a word is wanted.
 const hierarchy = "hierarchy"
@@ -81,6 +85,16 @@ func (f *File) Policy(s Settings) (place.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy metis: %w", err)
 	}
+	samples := 1
+	if text, ok := s.Params["samples"]; ok {
+		ofSearch["samples"] = text
+		if samples, err = strconv.Atoi(text); err != nil || samples < 1 || samples > maxSamples {
+			return nil, fmt.Errorf("policy metis: parameter samples=%q is not a whole number from 1 to %d", text, maxSamples)
+		}
+		if samples > 1 && (f.Nets.Turn == nil || o.Divide != Hierarchy) {
+			return nil, fmt.Errorf("policy metis: parameter samples=%q: turns are drawn, and the file or divide=%s has none", text, o.Divide)
+		}
+	}
 	if !search {
 		if len(ofSearch) > 0 {
 			return nil, fmt.Errorf("policy metis: parameter %s without a search; add search=on", slices.Sorted(maps.Keys(ofSearch))[0])
@@ -89,7 +103,7 @@ func (f *File) Policy(s Settings) (place.Policy, error) {
 	}
 	after := p.(baseline.GreedySearch)
 	after.Start = first.Chooser
-	return Searching{First: first, After: after}, nil
+	return Searching{First: first, After: after, Samples: samples}, nil
 }
 
 func (f *File) valid() string {
@@ -143,6 +157,8 @@ func (f *File) read(params map[string]string) (o Options, search bool, err error
 type Searching struct {
 	First *Policy
 	After baseline.GreedySearch // its Start is First's Chooser
+	// Samples is how many passes are searched from; they need a Request.Rand.
+	Samples int
 }
 
 // Place implements place.Policy.
@@ -157,6 +173,9 @@ func (s Searching) Place(req place.Request) (place.Decision, error) {
 	}
 	if expected > float64(pending) {
 		return s.First.Place(req)
+	}
+	if s.Samples > 1 && req.Rand != nil {
+		return s.best(req)
 	}
 	return s.After.Place(req)
 }

@@ -61,7 +61,7 @@ func (m uneven) Predict(class string, metric history.Metric, cs []cluster.Coloca
 
 // ways are all in which a policy places.
 var ways = []string{
-	"search=off", "search=off:parts=2", "divide=flat", "divide=even:parts=2", "kicks=20", "divide=flat:search=on:kicks=20", "search=off:refresh=5",
+	"search=off", "kicks=20:samples=3", "search=off:parts=2", "divide=flat", "divide=even:parts=2", "kicks=20", "divide=flat:search=on:kicks=20", "search=off:refresh=5",
 }
 
 func params(way string) map[string]string {
@@ -290,6 +290,10 @@ func TestPropertySearchOnlyHelps(t *testing.T) {
 		search, heldToo := value("kicks=20")
 		if held == heldToo && search < pass-1e-9 {
 			t.Fatalf("one pass reaches %v, with a search %v", pass, search)
+		}
+		several, heldBy := value("kicks=20:samples=4")
+		if held == heldBy && several < pass-1e-9 {
+			t.Fatalf("one pass reaches %v, with a search from four %v", pass, several)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package metis
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -18,6 +19,10 @@ type turns struct {
 	list  []int32 // kinds that are left and fit
 	nodes []int32 // that they would get
 	data  []float32
+	// drawn, where not nil, draws the turns by their probabilities; without, the
+	// most probable is taken.
+	drawn  *rand.Rand
+	shares []float32
 }
 
 func newTurns(c *chooser) *turns {
@@ -71,6 +76,9 @@ func (t *turns) Next(left []int) int {
 	if c.p.o.Picker != nil {
 		return int(t.list[c.p.o.Picker.Turn(m, c.enc.Overview(), scores)])
 	}
+	if t.drawn != nil {
+		return int(t.list[t.draw(scores)])
+	}
 	return int(t.list[num.Highest(scores)])
 }
 
@@ -80,6 +88,9 @@ func (t *turns) evenly(left []int) int {
 	t.list = t.list[:0]
 	for k := range left {
 		t.list = append(t.list, int32(k))
+	}
+	if t.drawn != nil { // those of like shares in any order
+		t.drawn.Shuffle(len(t.list), func(i, j int) { t.list[i], t.list[j] = t.list[j], t.list[i] })
 	}
 	slices.SortStableFunc(t.list, func(a, b int32) int { return cmp.Compare(share(b), share(a)) })
 	for _, k := range t.list {
