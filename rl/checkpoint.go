@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/cotenant/cotenant/internal/num"
 )
@@ -155,7 +156,29 @@ func Continues(version, reads int, then, now string) error {
 		return fmt.Errorf("restore the training: checkpoint version %d, this program reads %d: start anew", version, reads)
 	}
 	if then != now {
-		return fmt.Errorf("restore the training: it began with other options; go on with those of then, or start anew\nthen: %s\nnow:  %s", then, now)
+		return fmt.Errorf("restore the training: it began with other options%s; go on with those of then, or start anew", differences(then, now))
 	}
 	return nil
+}
+
+// differences says in words where two fingerprints differ; nothing where they
+// are not of the same options.
+func differences(then, now string) string {
+	words := func(s string) []string { return strings.Fields(strings.Trim(s, "{}")) }
+	a, b := words(then), words(now)
+	if len(a) != len(b) {
+		return ""
+	}
+	var out []string
+	for i := range a {
+		if a[i] != b[i] {
+			name, was, named := strings.Cut(a[i], ":")
+			_, is, _ := strings.Cut(b[i], ":")
+			if !named {
+				name, was, is = "the worlds", a[i], b[i]
+			}
+			out = append(out, fmt.Sprintf("%s was %s and is %s now", strings.Trim(name, "{}"), strings.Trim(was, "[]{}"), strings.Trim(is, "[]{}")))
+		}
+	}
+	return ": " + strings.Join(out, ", ")
 }

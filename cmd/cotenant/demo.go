@@ -233,7 +233,7 @@ func (p *planInput) placeAll(ctx context.Context, log io.Writer) (limitOf, []pla
 	}
 	plans, failures := p.run(ctx, f, limit, bar)
 	if ctx.Err() != nil {
-		return limit, nil, nil, errors.New("interrupted; no report was written")
+		return limit, nil, nil, stopped("no report was written")
 	}
 	return limit, plans, failures, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -80,7 +79,7 @@ func replayJobs(ctx context.Context, log io.Writer, f *demoFlags) (*jobsTrial, e
 	}
 	t.outcomes, err = t.runAll(ctx, log)
 	if ctx.Err() != nil {
-		return nil, errors.New("interrupted; no report was written")
+		return nil, stopped("no report was written")
 	}
 	return t, err
 }

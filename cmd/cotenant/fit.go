@@ -232,7 +232,7 @@ func (f *fitFlags) evaluate(ctx context.Context, log io.Writer, samples []histor
 			out := colocations(held)
 			for _, kind := range f.models {
 				if ctx.Err() != nil {
-					return nil, errors.New("interrupted; nothing was written")
+					return nil, stopped("nothing was written")
 				}
 				what := fmt.Sprintf("%s on %d, seed %d", kind, all-out, seed)
 				bar.at(spent, what)
@@ -284,7 +284,7 @@ func (r *fitRow) hold(m interference.Model, metric history.Metric, held []histor
 // save fits on everything and writes the files, each whole or not at all.
 func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sample) error {
 	if ctx.Err() != nil {
-		return errors.New("interrupted; no model was written")
+		return stopped("no model was written")
 	}
 	kind := f.kept()
 	bar := newProgress(log, "fit "+kind+" on all", 100)

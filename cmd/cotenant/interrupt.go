@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -64,8 +64,17 @@ func interruptible(cmd *cobra.Command, args []string, f func(*cobra.Command, []s
 		out.close()
 		errs.close()
 		whole.Abandon()
-		return errors.New("interrupted; files are whole or as they were")
+		return stopped("files are whole or as they were")
 	}
+}
+
+// interruptedError says what an interruption leaves behind.
+type interruptedError struct{ words string }
+
+func (e *interruptedError) Error() string { return "interrupted; " + e.words }
+
+func stopped(format string, args ...any) error {
+	return &interruptedError{fmt.Sprintf(format, args...)}
 }
 
 // gate is a writer until it is closed; then it swallows what comes.

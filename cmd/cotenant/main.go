@@ -48,9 +48,13 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		fmt.Fprintf(errs, "cotenant: %s\nSee `%s --help`.\n", strings.TrimSpace(err.Error()), cmd.CommandPath())
 		return exitWrongUse
 	case ctx.Err() != nil:
-		const said = "interrupted; "
-		text := err.Error()
-		fmt.Fprintf(errs, "cotenant: %s%s\n", said, text[strings.LastIndex(said+text, said):])
+		// Whatever else is said of it, the interruption is said once.
+		if said := (*interruptedError)(nil); errors.As(err, &said) {
+			err = said
+		} else {
+			err = stopped("%s", err)
+		}
+		fmt.Fprintf(errs, "cotenant: %s\n", err)
 		return exitFailed
 	}
 	fmt.Fprintf(errs, "cotenant: %s\n", err)

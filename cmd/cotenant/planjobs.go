@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -93,7 +91,7 @@ docs/simulate.md describes the file of jobs.`,
 }
 
 func (f *planJobsFlags) run(cmd *cobra.Command) error {
-	in := &inputs{stdin: cmd.InOrStdin()}
+	in := &inputs{stdin: cmd.InOrStdin(), ctx: cmd.Context()}
 	log := cmd.ErrOrStderr()
 	if f.migrate < 0 || f.limit < 0 {
 		return wrongUse("--migrate %s, --time-limit %s: negative", f.migrate, f.limit)
@@ -283,6 +281,8 @@ func (f *planJobsFlags) readCluster(in *inputs, log io.Writer, w *compare.World)
 		return c, wrongUse("--nodes and --cluster are both given; keep one")
 	case k.cluster != "" && len(k.capacity) > 0:
 		return c, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
+	case k.cluster == "" && k.context != "":
+		return c, wrongUse("--context belongs to --cluster KUBECONFIG")
 	case f.share < 1 || f.share > 64:
 		return c, wrongUse("--share %d: give 1 to 64", f.share)
 	case k.slots < 0 || k.slots > maxSlots || k.zones < 0:
@@ -296,18 +296,8 @@ func (f *planJobsFlags) readCluster(in *inputs, log io.Writer, w *compare.World)
 			return c, err
 		}
 	default:
-		data, err := in.read("cluster", k.cluster)
-		if err != nil {
+		if c, err = k.snapshot(in, log, f.strict); err != nil {
 			return c, err
-		}
-		var report formats.Report
-		c, report, err = formats.ReadCluster(bytes.NewReader(data), formats.Options{Name: k.cluster, Strict: f.strict})
-		warn(log, "cluster", report)
-		if err != nil {
-			return c, fmt.Errorf("--cluster: %w", err)
-		}
-		if len(c.Nodes) == 0 {
-			return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", k.cluster)
 		}
 	}
 	for i := range c.Nodes {
@@ -398,7 +388,7 @@ func (f *planJobsFlags) plan(ctx context.Context, spec compare.Spec, w *compare.
 	defer end()
 	d, _, err := decide(ctx, policy, req, 0)
 	if ctx.Err() != nil {
-		return nil, errors.New("interrupted; nothing was written")
+		return nil, stopped("nothing was written")
 	}
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ type nodePlan struct {
 }
 
 func planServices(cmd *cobra.Command, f *planFlags) error {
-	in := &inputs{stdin: cmd.InOrStdin()}
+	in := &inputs{stdin: cmd.InOrStdin(), ctx: cmd.Context()}
 	log := cmd.ErrOrStderr()
 	p, err := f.read(in, log)
 	if err != nil {
@@ -86,7 +86,7 @@ func planServices(cmd *cobra.Command, f *planFlags) error {
 	plans, failures := p.run(ctx, f, limit, bar)
 	bar.end()
 	if err := ctx.Err(); err != nil {
-		return errors.New("interrupted; nothing was written")
+		return stopped("nothing was written")
 	}
 	if infeasible != nil {
 		fmt.Fprintf(log, "no bound: %s\n", infeasible)
@@ -247,7 +247,7 @@ func (p *planInput) bound(ctx context.Context) (limit limitOf, infeasible, err e
 		return result{limit, err}
 	})
 	if err != nil {
-		return limitOf{value: math.NaN()}, nil, errors.New("interrupted; nothing was written")
+		return limitOf{value: math.NaN()}, nil, stopped("nothing was written")
 	}
 	if isInfeasible(r.err) {
 		return limitOf{value: math.NaN()}, r.err, nil

@@ -172,7 +172,7 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 // interrupted says what a Ctrl-C leaves behind.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.New("interrupted; what was finished is on record, the same command goes on")
+		return stopped("what was finished is on record, the same command goes on")
 	}
 	return err
 }

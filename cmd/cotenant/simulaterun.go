@@ -249,7 +249,7 @@ func (s *simulation) runAll(ctx context.Context, log io.Writer) ([]compare.Outco
 	}
 	outcomes, err := s.Run(ctx)
 	if ctx.Err() != nil {
-		return nil, errors.New("interrupted; nothing was written")
+		return nil, stopped("nothing was written")
 	}
 	return outcomes, err
 }

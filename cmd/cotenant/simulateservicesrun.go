@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -37,7 +36,7 @@ func (f *servicesFlags) run(cmd *cobra.Command) error {
 	}
 	runs := d.runAll(ctx, log, f.out != "")
 	if ctx.Err() != nil {
-		return errors.New("interrupted; nothing was written")
+		return stopped("nothing was written")
 	}
 	if f.out != "" {
 		files, err := servicesFiles(d, runs)

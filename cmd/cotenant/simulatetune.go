@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -58,7 +57,7 @@ func (s *simulation) tuneAll(ctx context.Context, stage *stages) error {
 	var err error
 	s.tuned, err = tune.Policies(ctx, &s.Setting, s.tune)
 	if ctx.Err() != nil {
-		return errors.New("interrupted; nothing was written")
+		return stopped("nothing was written")
 	}
 	if err != nil {
 		return err

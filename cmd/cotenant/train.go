@@ -67,8 +67,9 @@ validation seeds, in the same believed worlds; the best network is the one that
 is written.
 
 --log gets a checkpoint and the curves: scalars.jsonl, and event files
-(tensorboard --logdir DIR). After Ctrl-C, or when the time is up, --resume DIR
-goes on, to the same bytes as a run that was not interrupted.`,
+(tensorboard --logdir DIR). After Ctrl-C, or when the time is up, the best so
+far is written, and --resume DIR goes on, to the same bytes as a run that was
+not interrupted; flags that are not given then are those of then.`,
 		Example: `  cotenant train jobs --throughputs throughputs.json --nodes v100:16 --observed 0.8 --out policy.safetensors
   cotenant train jobs --throughputs throughputs.json --nodes v100:8,k80:8 --time 20m --out policy.safetensors
   cotenant train jobs --contention --nodes 6 --updates 200 --log run --out servers.safetensors
@@ -96,7 +97,7 @@ goes on, to the same bytes as a run that was not interrupted.`,
 	fl.StringVar(&f.loads, "load", "0.6:1.3", "`MIN:MAX` of the loads of episodes")
 
 	fl.IntVar(&f.updates, "updates", 0, "make `N` updates (default: 300, or as many as --time allows)")
-	fl.DurationVar(&f.time, "time", 0, "stop after this `time`; --resume goes on")
+	fl.DurationVar(&f.time, "time", 0, "without --updates, make as many as fit into this `time`; with it, stop when the time is up: the best so far is written, and --resume goes on")
 	fl.IntVar(&f.episodes, "episodes", 0, "`N` episodes for each update (default 32)")
 	fl.IntVar(&f.warm, "imitate", 0, "first make `N` steps that imitate greedy-wait, by which the untrained network goes already")
 	fl.BoolVar(&f.noReplay, "no-replay", false, "without replay of good episodes")
@@ -107,7 +108,7 @@ goes on, to the same bytes as a run that was not interrupted.`,
 	fl.IntVar(&f.workers, "workers", 0, "episodes at the same time, `N` (default: one a core); the result is the same for any number")
 	fl.StringVar(&f.out, "out", "", "write the policy to this `FILE`")
 	fl.StringVar(&f.log, "log", "", "`DIR` of the checkpoint and the curves (default: FILE.log)")
-	fl.StringVar(&f.resume, "resume", "", "go on from the checkpoint in `DIR`, with the flags of then")
+	fl.StringVar(&f.resume, "resume", "", "go on with the run in `DIR`, which is the --log of then, with the flags of then")
 	outputFlag(cmd, &f.output)
 	return cmd
 }

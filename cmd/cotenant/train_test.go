@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cotenant/cotenant/place/harmony"
 )
@@ -70,56 +68,6 @@ func TestTrainJobs(t *testing.T) {
 	}
 }
 
-// TestTrainGoesOn wants a run that is stopped after every step to write the
-// bytes of one that is not, with another number of workers.
-func TestTrainGoesOn(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	data, err := filepath.Abs(filepath.Join(home, "testdata", "throughputs.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := func(more ...string) []string {
-		args := little(append(more, "--updates", "2", "--imitate", "1", "--out", "p")...)
-		args[3] = data
-		return args
-	}
-	trained(t, args("--workers", "2")...)
-	want, err := os.ReadFile("p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, errs, code := cotenant(t, args()...); code != exitFailed || !strings.Contains(errs, "holds a run already") {
-		t.Errorf("a second run in the same folder: exit %d, %q", code, errs)
-	}
-	if err := os.RemoveAll("p.log"); err != nil {
-		t.Fatal(err)
-	}
-	row, errs := trained(t, args("--time", "1ns", "--workers", "1")...)
-	stops := 0
-	for ; row["updates"] != 2.0; stops++ {
-		if stops > 10 {
-			t.Fatal("does not end")
-		}
-		if !strings.Contains(errs, "go on with: cotenant train jobs ") || !strings.Contains(errs, "--resume=p.log") {
-			t.Fatalf("stderr %q does not say how to go on", errs)
-		}
-		row, errs = trained(t, args("--time", "1ns", "--workers", "1", "--resume", "p.log")...)
-	}
-	if stops < 3 {
-		t.Errorf("stopped %d times; want after an imitation, a look and an update", stops)
-	}
-	// Stopped in front of its last look, it has that to do.
-	trained(t, args("--resume", "p.log")...)
-	got, err := os.ReadFile("p")
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("a run that went on wrote other bytes; %v", err)
-	}
-	if _, errs, code := cotenant(t, args("--resume", "p.log", "--seed", "2")...); code != exitFailed || !strings.Contains(errs, "other options") {
-		t.Errorf("going on with another seed: exit %d, %q", code, errs)
-	}
-}
-
 // home is where the tests are, for those that work elsewhere.
 var home = func() string {
 	dir, err := os.Getwd()
@@ -128,29 +76,6 @@ var home = func() string {
 	}
 	return dir
 }()
-
-func TestTrainCtrlC(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "p")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	var stdout, errs bytes.Buffer
-	begin := time.Now()
-	code := run(ctx, little("--updates", "100000", "--out", out), strings.NewReader(""), &stdout, &errs)
-	if took := time.Since(begin); took > 20*time.Second { // 2 on a machine that does nothing else
-		t.Errorf("took %s", took)
-	}
-	text := errs.String()
-	if code != exitFailed || !strings.Contains(text, "cotenant: interrupted; after ") || !strings.Contains(text, "--resume="+out+".log") || stdout.Len() > 0 {
-		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout.String(), text)
-	}
-	if _, err := os.Stat(filepath.Join(out+".log", checkpointFile)); err != nil {
-		t.Errorf("no checkpoint: %v", err)
-	}
-	if _, err := os.Stat(out); err == nil {
-		t.Error("a policy was written")
-	}
-}
 
 func TestTrainWrongUse(t *testing.T) {
 	dir := t.TempDir()

@@ -4,18 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,15 +17,8 @@ import (
 	"github.com/cotenant/cotenant/internal/whole"
 	place_harmony "github.com/cotenant/cotenant/place/harmony"
 	"github.com/cotenant/cotenant/sim/compare"
-	"github.com/cotenant/cotenant/train/curves"
 	"github.com/cotenant/cotenant/train/harmony"
 	"github.com/cotenant/cotenant/train/worlds"
-)
-
-// The files of --log beside the curves.
-const (
-	checkpointFile = "checkpoint"
-	stateFile      = "run.json"
 )
 
 // Bounds of flags: more is a slip of the keyboard.
@@ -59,31 +45,12 @@ type trainRow struct {
 	TruthCalls          int64  `json:"truth_calls"`
 }
 
-// runState says how a run in --log began, so that it goes on only as what it
-// was.
-type runState struct {
-	Command string      `json:"command"`
-	Version string      `json:"version"`
-	Updates int         `json:"updates"`
-	Inputs  []inputHash `json:"inputs"`
-	// Seconds of training so far, and the ratios before the first update.
-	Seconds   float64   `json:"seconds"`
-	Untrained []float64 `json:"untrained"`
-}
-
 // training is a run of `train jobs`.
 type training struct {
 	*harmony.Trainer
+	*trainingRun
 	flags *trainFlags
-	dir   string
-	state runState
-	data  string // hash of what is learned from
 	world *compare.World
-	curve *curves.Log
-	bar   *progress
-	begin time.Time
-	saved time.Time
-	last  []float64 // ratios of the last look
 }
 
 func (f *trainFlags) run(cmd *cobra.Command, args []string) error {
@@ -93,24 +60,27 @@ func (f *trainFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		f.world.contention = args[0]
 	}
+	run, err := openTraining(cmd)
+	if err != nil {
+		return err
+	}
+	run.limit = f.time
 	loads, err := f.check()
 	if err != nil {
 		return err
 	}
 	ctx, log := cmd.Context(), cmd.ErrOrStderr()
-	t := &training{flags: f, dir: cmp.Or(f.resume, f.log, f.out+".log"), begin: time.Now()}
+	t := &training{flags: f, trainingRun: run}
 	in := &inputs{stdin: cmd.InOrStdin()}
 	if err := t.prepare(cmd, in, log, loads); err != nil {
 		return err
 	}
-	if err := t.run(ctx, log); err != nil {
+	train := func() error { return t.Run(ctx, t.tell) }
+	if err := t.follow(ctx, log, "first look at the validation seeds", train, func() error { return t.writePolicy(log) }); err != nil {
 		return err
 	}
 	row, err := t.result(ctx)
 	if err != nil {
-		return err
-	}
-	if err := t.writePolicy(log); err != nil {
 		return err
 	}
 	return f.write(cmd.OutOrStdout(), row)
@@ -124,8 +94,6 @@ func (f *trainFlags) check() (loads [2]float64, err error) {
 	switch {
 	case f.out == "":
 		return loads, wrongUse("where does the policy go? give --out FILE, such as policy.safetensors")
-	case f.resume != "" && f.log != "" && filepath.Clean(f.resume) != filepath.Clean(f.log):
-		return loads, wrongUse("--resume %s and --log %s: a run goes on in its own folder; leave --log out", f.resume, f.log)
 	case !(f.observed >= 0 && f.observed <= 1):
 		return loads, wrongUse("--observed %g: give a share, 0 to 1", f.observed)
 	case !(f.noted > 0 && f.noted <= 1):
@@ -163,16 +131,6 @@ func (f *trainFlags) check() (loads [2]float64, err error) {
 // on.
 func (t *training) prepare(cmd *cobra.Command, in *inputs, log io.Writer, loads [2]float64) error {
 	f, ctx := t.flags, cmd.Context()
-	var before *runState
-	if f.resume != "" {
-		s, err := readState(f.resume)
-		if err != nil {
-			return err
-		}
-		before = &s
-	} else if _, err := os.Stat(filepath.Join(t.dir, checkpointFile)); err == nil {
-		return fmt.Errorf("%s holds a run already: go on with --resume %s, or remove the folder", t.dir, t.dir)
-	}
 	var err error
 	if t.world, err = f.readWorld(in, log); err != nil {
 		return err
@@ -181,10 +139,11 @@ func (t *training) prepare(cmd *cobra.Command, in *inputs, log io.Writer, loads 
 	if err != nil {
 		return err
 	}
-	if before != nil && !slices.EqualFunc(before.Inputs, in.hashes, func(a, b inputHash) bool { return a.SHA256 == b.SHA256 }) {
-		return fmt.Errorf("--resume %s: the input files are not those that the run began with: it was %s", f.resume, before.Command)
+	data, err := samplesHash(t.world.Samples)
+	if err != nil {
+		return err
 	}
-	if t.data, err = dataHash(t.world); err != nil {
+	if err := t.settle(cmd, in, data); err != nil {
 		return err
 	}
 	list, err := f.convert(ctx, log, t.world, worlds.Options{Jobs: f.jobs, Load: loads, Like: like})
@@ -199,8 +158,8 @@ func (t *training) prepare(cmd *cobra.Command, in *inputs, log io.Writer, loads 
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
 	switch {
-	case before != nil && c.Updates == 0:
-		c.Updates = before.Updates
+	case t.before != nil && c.Updates == 0:
+		c.Updates = t.before.Updates
 	case c.Updates == 0 && f.time > 0:
 		if c.Updates, err = t.affordable(ctx, log, c); err != nil {
 			return err
@@ -209,44 +168,13 @@ func (t *training) prepare(cmd *cobra.Command, in *inputs, log io.Writer, loads 
 	if t.Trainer, err = harmony.NewTrainer(c); err != nil {
 		return err
 	}
-	t.state = runState{Command: t.command(cmd), Version: version(), Updates: t.Config.Updates, Inputs: in.hashes}
-	if before == nil {
-		return nil
+	if f.updates == 0 && f.time > 0 {
+		// The time decided how many: what trains the same again says how many.
+		more := fmt.Sprintf(" --updates=%d", t.Config.Updates)
+		t.line += more
+		t.state.Command += more
 	}
-	t.state.Command, t.state.Seconds, t.state.Untrained = before.Command, before.Seconds, before.Untrained
-	file, err := os.Open(filepath.Join(f.resume, checkpointFile))
-	if err != nil {
-		return fmt.Errorf("--resume: %w", err)
-	}
-	defer file.Close()
-	if err := t.Restore(file); err != nil {
-		return fmt.Errorf("--resume %s: %w", f.resume, err)
-	}
-	fmt.Fprintf(log, "going on after %d of %d updates\n", t.Updates(), t.Config.Updates)
-	return nil
-}
-
-func readState(dir string) (s runState, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, stateFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, fmt.Errorf("--resume %s: there is no run to go on with; give the --log of one", dir)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err != nil {
-		return s, fmt.Errorf("--resume %s: %w", dir, err)
-	}
-	return s, nil
-}
-
-// dataHash identifies what can be learned from.
-func dataHash(w *compare.World) (string, error) {
-	h := sha256.New()
-	if err := json.NewEncoder(h).Encode(w.Samples); err != nil {
-		return "", fmt.Errorf("hash of the samples: %w", err)
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	return t.start(t.Trainer, t.Config.Updates, log)
 }
 
 // affordable is how many updates --time allows, by a trial of two that are
@@ -265,7 +193,7 @@ func (t *training) affordable(ctx context.Context, log io.Writer, c harmony.Conf
 		bar.at(i, "a look at the validation seeds")
 		begin = time.Now()
 		if _, err := trial.Look(ctx); err != nil {
-			return 0, t.stopped(ctx, err)
+			return 0, unlessStopped(ctx, err)
 		}
 	}
 	look := time.Since(begin)
@@ -273,7 +201,7 @@ func (t *training) affordable(ctx context.Context, log io.Writer, c harmony.Conf
 	for i := range steps {
 		bar.at(2+i, "an update")
 		if _, err := trial.Step(ctx); err != nil {
-			return 0, t.stopped(ctx, err)
+			return 0, unlessStopped(ctx, err)
 		}
 	}
 	each := time.Since(begin)/steps + look/time.Duration(trial.Config.Every)
@@ -283,128 +211,32 @@ func (t *training) affordable(ctx context.Context, log io.Writer, c harmony.Conf
 	return n, nil
 }
 
-func (t *training) stopped(ctx context.Context, err error) error {
+func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return errors.New("interrupted; nothing was written")
+		return stopped("nothing was written")
 	}
 	return err
 }
 
-// errTime ends a run whose time is up.
-var errTime = errors.New("the time is up")
-
-// run trains to the end, and saves now and then.
-func (t *training) run(ctx context.Context, log io.Writer) (err error) {
-	if t.curve, err = curves.Open(t.dir, t.Updates()+1, time.Now()); err != nil {
-		return fmt.Errorf("--log: %w", err)
-	}
-	if err := t.save(); err != nil {
-		return errors.Join(err, t.curve.Close())
-	}
-	t.bar = newProgress(log, "train", t.Config.Updates-t.Updates())
-	from := t.Updates()
-	t.bar.at(0, "first look at the validation seeds")
-	err = t.Run(ctx, func(r harmony.Report) error { return t.report(r, from) })
-	t.bar.end()
-	if closed := t.curve.Close(); err == nil && closed != nil {
-		err = closed
-	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errTime) {
-		return err
-	}
-	// What was done is done: the state is that after the last update.
-	if saved := t.save(); saved != nil {
-		return saved
-	}
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("interrupted; after %d of %d updates; go on with: %s", t.Updates(), t.Config.Updates, t.again())
-	case err != nil:
-		fmt.Fprintf(log, "%s after %d of %d updates; go on with: %s\n", err, t.Updates(), t.Config.Updates, t.again())
-	}
-	return nil
-}
-
-// command trains the same policy again, whatever was given of what does not
-// matter to it; where --time decided how many updates, it says how many.
-func (t *training) command(cmd *cobra.Command) string {
-	line := commandLine(cmd, "time", "updates", "workers", "log", "resume", "output")
-	if t.flags.updates > 0 || t.flags.time > 0 {
-		line += fmt.Sprintf(" --updates=%d", t.Config.Updates)
-	}
-	return line
-}
-
-// again is the command that goes on.
-func (t *training) again() string { return t.state.Command + " --resume=" + t.dir }
-
-// saveEvery bounds what a crash costs.
-const saveEvery = 30 * time.Second
-
-func (t *training) report(r harmony.Report, from int) error {
+// tell notes a report.
+func (t *training) tell(r harmony.Report) error {
+	t.words = cmp.Or(t.words, "imitates greedy-wait")
 	if r.Ratios != nil {
-		t.last = r.Ratios
-		if r.Update == 0 {
-			t.state.Untrained = r.Ratios
-		}
+		t.words = fmt.Sprintf("JCT / spread %.3f, / greedy-wait %.3f", r.Ratios[0], r.Ratios[1])
 	}
-	if !r.Imitated {
-		if err := t.curve.Add(r.Update, time.Now(), r.Scalars()); err != nil {
-			return err
-		}
+	if r.Imitated {
+		return t.report(r.Update, nil, nil)
 	}
-	words := "imitates greedy-wait"
-	if !r.Imitated && t.last != nil {
-		words = fmt.Sprintf("JCT / spread %.3f, / greedy-wait %.3f", t.last[0], t.last[1])
-	}
-	t.bar.at(r.Update-from, words)
-	if time.Since(t.saved) > saveEvery {
-		if err := t.save(); err != nil {
-			return err
-		}
-	}
-	if t.flags.time > 0 && time.Since(t.begin) > t.flags.time && !t.Done() {
-		return errTime
-	}
-	return nil
-}
-
-// save writes the checkpoint and what it belongs to.
-func (t *training) save() error {
-	t.saved = time.Now()
-	state := t.state
-	state.Seconds += time.Since(t.begin).Seconds()
-	return saveRun(t.dir, state, t.Save)
-}
-
-// saveRun writes a checkpoint and what it belongs to, both or none.
-func saveRun(dir string, state any, checkpoint func(io.Writer) error) error {
-	text, err := json.MarshalIndent(state, "", "  ")
-	if err != nil {
-		return fmt.Errorf("--log: %w", err)
-	}
-	check, err := whole.Stage(filepath.Join(dir, checkpointFile), checkpoint)
-	if err != nil {
-		return fmt.Errorf("--log: %w", err)
-	}
-	about, err := whole.Stage(filepath.Join(dir, stateFile), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
-	if err != nil {
-		check.Discard()
-		return fmt.Errorf("--log: %w", err)
-	}
-	if err := whole.Commit(about, check); err != nil {
-		return fmt.Errorf("--log: %w", err)
-	}
-	return nil
+	return t.report(r.Update, r.Ratios, r.Scalars())
 }
 
 // result judges the network that is written.
 func (t *training) result(ctx context.Context) (trainRow, error) {
 	net, at := t.Best()
 	ratios, err := t.Judge(ctx, net, harmony.Rivals...)
+	if ctx.Err() != nil {
+		return trainRow{}, stopped("%s", t.goOn(bestWritten))
+	}
 	if err != nil {
 		return trainRow{}, fmt.Errorf("validation of the best network: %w", err)
 	}
@@ -412,9 +244,9 @@ func (t *training) result(ctx context.Context) (trainRow, error) {
 		Policy: t.flags.out, Seed: t.flags.seed, Updates: t.Updates(), Planned: t.Config.Updates, BestUpdate: at,
 		Spread: number(ratios[0]), GreedyWait: number(ratios[1]),
 		UntrainedSpread: number(math.NaN()), UntrainedGreedyWait: number(math.NaN()),
-		Seconds: number(t.state.Seconds + time.Since(t.begin).Seconds()), TruthCalls: t.world.Calls(),
+		Seconds: number(t.seconds()), TruthCalls: t.world.Calls(),
 	}
-	if u := t.state.Untrained; len(u) == 2 {
+	if u := t.state.Looks[0]; len(u) == 2 {
 		r.UntrainedSpread, r.UntrainedGreedyWait = number(u[0]), number(u[1])
 	}
 	return r, nil
@@ -425,7 +257,7 @@ func (t *training) writePolicy(log io.Writer) error {
 	net, at := t.Best()
 	file := &place_harmony.File{
 		Net: net, MaxWait: t.Config.MaxWait, Threshold: t.Config.Threshold,
-		Training: place_harmony.Training{Data: t.data, Seeds: []uint64{t.flags.seed}, Command: t.state.Command},
+		Training: place_harmony.Training{Data: t.state.Data, Seeds: []uint64{t.flags.seed}, Command: t.state.Command},
 		Notes:    fmt.Sprintf("after %d of %d updates", at, t.Config.Updates),
 	}
 	var b bytes.Buffer

@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cotenant/cotenant/place/metis"
 )
@@ -66,61 +64,6 @@ func TestTrainServices(t *testing.T) {
 	}
 	if _, errs, code := cotenant(t, littleServices("--out", path, "--log", log)...); code != exitFailed || !strings.Contains(errs, "holds a run already") {
 		t.Errorf("a second run in the same folder: exit %d, %q", code, errs)
-	}
-}
-
-// TestTrainServicesGoesOn wants a run that is stopped after every step to write
-// the bytes of one that is not, with another number of workers.
-func TestTrainServicesGoesOn(t *testing.T) {
-	samples, err := filepath.Abs("testdata/samples.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	args := func(more ...string) []string {
-		args := littleServices(append(more, "--updates", "3", "--out", "p")...)
-		args[3] = samples
-		return args
-	}
-	trained(t, args("--workers", "2")...)
-	want, err := os.ReadFile("p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row, errs := trained(t, args("--time", "1ns", "--workers", "1", "--log", "log")...)
-	for stops := 0; row["updates"] != 3.0; stops++ {
-		if stops > 10 {
-			t.Fatal("does not end")
-		}
-		if !strings.Contains(errs, "go on with: cotenant train services ") || !strings.Contains(errs, "--resume=log") {
-			t.Fatalf("stderr %q does not say how to go on", errs)
-		}
-		row, errs = trained(t, args("--time", "1ns", "--workers", "1", "--resume", "log")...)
-	}
-	trained(t, args("--resume", "log")...)
-	if got, err := os.ReadFile("p"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("a run that went on wrote other bytes; %v", err)
-	}
-	if _, errs, code := cotenant(t, args("--resume", "log", "--seed", "2")...); code != exitFailed || !strings.Contains(errs, "other options") {
-		t.Errorf("going on with another seed: exit %d, %q", code, errs)
-	}
-	if _, errs, code := cotenant(t, args("--resume", ".")...); code != exitFailed || !strings.Contains(errs, "no run to go on with") {
-		t.Errorf("--resume of nothing: exit %d, %q", code, errs)
-	}
-}
-
-// TestTrainServicesCtrlC wants the best networks so far to be written.
-func TestTrainServicesCtrlC(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "p")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	var stdout, errs bytes.Buffer
-	code := run(ctx, littleServices("--updates", "100000", "--out", out), strings.NewReader(""), &stdout, &errs)
-	if code != exitFailed || !strings.Contains(errs.String(), "the best so far is written") || stdout.Len() > 0 {
-		t.Fatalf("exit %d, stdout %q, stderr %q", code, stdout.String(), errs.String())
-	}
-	if f := readPolicy(t, out); !strings.Contains(f.Notes, "of 100000 updates") {
-		t.Errorf("notes %q", f.Notes)
 	}
 }
 

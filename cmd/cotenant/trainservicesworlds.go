@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -104,7 +103,7 @@ func fitRates(ctx context.Context, log io.Writer, samples []history.Sample, seed
 		err error
 	}
 	bar := newProgress(log, "fit", 100)
-	r, stopped := await(ctx, func() fitted {
+	r, ended := await(ctx, func() fitted {
 		m, err := interference.Fit(interference.KindNeural, samples, interference.Options{
 			Seed: seed, Metrics: []history.Metric{history.Rate}, Parallel: parallel,
 			Progress: func(done, total int) { bar.at(100*done/max(total, 1), "") },
@@ -112,8 +111,8 @@ func fitRates(ctx context.Context, log io.Writer, samples []history.Sample, seed
 		return fitted{m, err}
 	})
 	bar.end()
-	if stopped != nil {
-		return nil, errors.New("interrupted; nothing was written")
+	if ended != nil {
+		return nil, stopped("nothing was written")
 	}
 	return r.Model, r.err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -108,7 +107,7 @@ func (f *trainFlags) convert(ctx context.Context, log io.Writer, w *compare.Worl
 	var out []harmony.World
 	for i := range n {
 		if ctx.Err() != nil {
-			return nil, errors.New("interrupted; nothing was written")
+			return nil, stopped("nothing was written")
 		}
 		seed := f.modelSeed + uint64(i)
 		bar.at(i, fmt.Sprintf("the model of belief %d", i+1))
