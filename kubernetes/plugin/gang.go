@@ -191,50 +191,102 @@ func (w *waiting) unreserve(pod *v1.Pod) (name string, held []types.UID) {
 	return g.name, held
 }
 
-// lookAfterGangs evicts, if so configured, the pods of gangs that have run in
-// part for too long. A gang of which a pod has succeeded is on its way out: its
-// pods finish one by one.
+// lookAfterGangs finds out of which gangs pods have finished, and evicts, if so
+// configured, the pods of those that have run in part for too long.
 func (p *Plugin) lookAfterGangs(ctx context.Context, now time.Time) {
 	for _, g := range p.waiting.partial(now, p.args.WaitTimeout.Duration) {
-		p.logger.Info("Gang runs in part", "gang", g.name, "bound", len(g.pods), "minimum", g.minimum, "evict", p.args.EvictPartialGangs)
-		if !p.args.EvictPartialGangs {
-			continue
-		}
+		go p.lookAfter(ctx, g)
+	}
+}
+
+// lookAfter asks the API server first: the scheduler's informer does not tell a
+// pod that has finished from one that was deleted. A gang of which a pod has
+// succeeded is on its way out: its pods finish one by one.
+func (p *Plugin) lookAfter(ctx context.Context, g partialGang) {
+	list, err := p.handle.ClientSet().CoreV1().Pods(g.namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase=" + string(v1.PodSucceeded), ResourceVersion: "0",
+	})
+	if err != nil {
+		p.logger.Error(err, "Finding out which pods of a gang have finished", "gang", g.name)
+		p.waiting.tryAgain(g.name)
+		return
+	}
+	if p.waiting.finished(g.name, list.Items) || !g.late {
+		return
+	}
+	p.logger.Info("Gang runs in part", "gang", g.name, "bound", len(g.pods), "minimum", g.minimum, "evict", p.args.EvictPartialGangs)
+	if p.args.EvictPartialGangs {
 		gangsEnded.WithLabelValues("evicted").Inc()
-		go p.evict(ctx, g)
+		p.evict(ctx, g)
 	}
 }
 
 type partialGang struct {
-	name    string
-	minimum int
-	pods    map[types.UID]types.NamespacedName
+	name, namespace string
+	minimum         int
+	pods            map[types.UID]types.NamespacedName
+	late            bool // it has been in part for too long
 }
 
-// partial lists gangs, each once for each time that it came to be in part.
+// askAfter is how long a gang in part of which a pod waits goes unasked about.
+const askAfter = time.Second
+
+// partial lists gangs, each once for each time that it came to be in part: soon
+// where one of its pods waits, perhaps for the place of one that has finished,
+// and where it has been so for as long as most.
 func (w *waiting) partial(now time.Time, most time.Duration) []partialGang {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []partialGang
 	for _, g := range w.groups {
 		if !g.holdsGang() || len(g.bound) == 0 || len(g.done) > 0 || len(g.bound) >= g.minimum() {
-			g.partial, g.evicted = time.Time{}, false
+			g.partial, g.asked, g.evicted = time.Time{}, false, false
 			continue
 		}
 		if g.partial.IsZero() {
 			g.partial = now
 		}
-		if now.Sub(g.partial) < most || g.evicted {
+		since := now.Sub(g.partial)
+		late := since >= most && !g.evicted
+		soon := since >= askAfter && !g.asked && len(g.pending) > 0 && !g.enough()
+		if !late && !soon {
 			continue
 		}
-		g.evicted = true
+		g.asked, g.evicted = true, g.evicted || late
 		copied := make(map[types.UID]types.NamespacedName, len(g.bound))
 		for uid, name := range g.bound {
 			copied[uid] = name
 		}
-		out = append(out, partialGang{g.name, g.minimum(), copied})
+		one := partialGang{name: g.name, minimum: g.minimum(), pods: copied, late: late}
+		for _, name := range g.bound {
+			one.namespace = name.Namespace // a gang has one
+			break
+		}
+		out = append(out, one)
 	}
 	return out
+}
+
+// finished takes in which pods have succeeded, and reports whether some are of
+// the gang.
+func (w *waiting) finished(name string, list []v1.Pod) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.groups[name]
+	if g == nil {
+		return true // all of it is gone
+	}
+	for i := range list {
+		of, _ := groupOf(&list[i])
+		if of == name && list[i].Status.Phase == v1.PodSucceeded {
+			delete(g.bound, list[i].UID)
+			g.done[list[i].UID] = true
+		}
+	}
+	if len(g.done) > 0 {
+		w.open[name] = true // who waits may go now
+	}
+	return len(g.done) > 0
 }
 
 func (p *Plugin) evict(ctx context.Context, g partialGang) {
@@ -255,6 +307,6 @@ func (w *waiting) tryAgain(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if g := w.groups[name]; g != nil {
-		g.evicted, g.partial = false, time.Time{}
+		g.asked, g.evicted, g.partial = false, false, time.Time{}
 	}
 }

@@ -176,6 +176,18 @@ func TestPodsThatFinishAreNotLost(t *testing.T) {
 	}
 }
 
+// A pod of a gang of which others have finished already is replaced: those
+// that have finished count.
+func TestLostPodOfAGangThatFinishesIsReplaced(t *testing.T) {
+	w := start(t, gangArgs, nodes(3, "8")...)
+	w.create(named("g", 3, gang("g", 3))...)
+	w.settles(3)
+	w.phase("g-0", v1.PodSucceeded)
+	w.remove("g-1")
+	w.create(pod("g-1b", "red", gang("g", 3)))
+	w.settles(3)
+}
+
 func TestGangInPartIsEvictedOnlyIfConfigured(t *testing.T) {
 	for _, evict := range []bool{false, true} {
 		t.Run(fmt.Sprint(evict), func(t *testing.T) {

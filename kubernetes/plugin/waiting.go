@@ -78,8 +78,10 @@ type group struct {
 	permitted bool
 	// need is how many go together where the pods don't say.
 	need int
-	// partial is since when the gang runs in part; zero where it does not.
+	// partial is since when the gang runs in part; zero where it does not. asked
+	// and evicted say what was done about it.
 	partial time.Time
+	asked   bool
 	evicted bool
 }
 

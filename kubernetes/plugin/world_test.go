@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -26,6 +27,8 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 )
 
 // Two workloads: one of each on a node run as alone, two of the same at half.
@@ -61,6 +64,7 @@ func start(t *testing.T, args string, objects ...runtime.Object) *world {
 	w.samples = filepath.Join(t.TempDir(), "samples.jsonl")
 	w.writeSamples(twoColours)
 	w.client.PrependReactor("create", "pods", w.bind)
+	w.client.PrependWatchReactor("pods", w.watch)
 	cfg := configuration(t, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %q}}", args, w.samples))
 	factory := scheduler.NewInformerFactory(w.client, 0, nil)
 	registry := frameworkruntime.Registry{Name: func(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
@@ -145,6 +149,23 @@ func (w *world) bind(action clienttesting.Action) (bool, runtime.Object, error) 
 	w.bound[pod.Name]++
 	w.mu.Unlock()
 	return true, nil, w.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("pods"), pod, b.Namespace)
+}
+
+// watch is as the API server has it for the scheduler, which selects pods that
+// have not ended: one that ends is deleted, as it was before.
+func (w *world) watch(action clienttesting.Action) (bool, watch.Interface, error) {
+	all, err := w.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+	if err != nil {
+		return true, nil, err
+	}
+	return true, watch.Filter(all, func(e watch.Event) (watch.Event, bool) {
+		if pod, ok := e.Object.(*v1.Pod); ok && pods.Ended(pod) && e.Type == watch.Modified {
+			pod = pod.DeepCopy()
+			pod.Status.Phase = v1.PodRunning
+			return watch.Event{Type: watch.Deleted, Object: pod}, true
+		}
+		return e, true
+	}), nil
 }
 
 func (w *world) refusing(f func(pod, node string) error) {

@@ -2,6 +2,7 @@ package storm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -174,13 +175,17 @@ func (w *weather) finish(i int) {
 	names := g.pods()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	// Said again until they have: kwok misses the word where it comes while it
-	// is about to call the pod running.
-	tries := 0
+	// is about to call the pod running, or away.
+	tries, last := 0, time.Time{}
 	w.insist("gang "+g.name+" finishes", func() error {
-		if w.ledger.Finished(g.name) {
+		if w.ledger.All(g.name, corev1.PodSucceeded) {
 			return nil
 		}
+		if time.Since(last) < time.Second {
+			return errors.New("some of its pods still run")
+		}
 		tries++
+		last = time.Now()
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"cotenant.dev/finished":"%d"}}}`, tries)
 		for _, name := range names {
 			_, err := w.kube.CoreV1().Pods(namespace).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -188,8 +193,7 @@ func (w *weather) finish(i int) {
 				return fmt.Errorf("finish pod %s: %w", name, err)
 			}
 		}
-		time.Sleep(time.Second)
-		return fmt.Errorf("some of its pods still run")
+		return errors.New("some of its pods still run")
 	})
 	w.ledger.Forget(g.name)
 	for _, name := range names {

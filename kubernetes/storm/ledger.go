@@ -26,7 +26,7 @@ type Ledger struct {
 	size  map[string]int                  // pods of a gang
 	gangs map[string]map[string]types.UID // gang to pod name to the pod that has the name
 	node  map[types.UID]string            // where a pod was bound
-	done  map[types.UID]bool              // pods that finished
+	phase map[types.UID]corev1.PodPhase
 	part  map[string]time.Time            // since when a gang is in part
 	wrong []string
 	told  map[string]bool // gangs whose being in part was noted
@@ -39,7 +39,7 @@ func NewLedger(limit time.Duration) *Ledger {
 	return &Ledger{
 		Limit: limit, Now: time.Now,
 		size: map[string]int{}, gangs: map[string]map[string]types.UID{},
-		node: map[types.UID]string{}, done: map[types.UID]bool{}, part: map[string]time.Time{}, told: map[string]bool{},
+		node: map[types.UID]string{}, phase: map[types.UID]corev1.PodPhase{}, part: map[string]time.Time{}, told: map[string]bool{},
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *Ledger) See(p *corev1.Pod) {
 	case l.node[p.UID] != at:
 		l.wrong = append(l.wrong, fmt.Sprintf("pod %s was bound to %s and then to %s", p.Name, l.node[p.UID], at))
 	}
-	l.done[p.UID] = p.Status.Phase == corev1.PodSucceeded
+	l.phase[p.UID] = p.Status.Phase
 	if l.gangs[gang] != nil {
 		l.gangs[gang][p.Name] = p.UID
 	}
@@ -135,16 +135,16 @@ func (l *Ledger) Whole(gang string) bool {
 	return l.size[gang] > 0 && l.bound(gang) == l.size[gang]
 }
 
-// Finished tells whether all pods of a gang have succeeded.
-func (l *Ledger) Finished(gang string) bool {
+// All tells whether all pods of a gang are there and in a phase.
+func (l *Ledger) All(gang string, phase corev1.PodPhase) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, uid := range l.gangs[gang] {
-		if !l.done[uid] {
+		if l.phase[uid] != phase {
 			return false
 		}
 	}
-	return true
+	return l.size[gang] > 0 && len(l.gangs[gang]) == l.size[gang]
 }
 
 // Excuse takes time in which nothing could be done, such as an outage of the

@@ -172,11 +172,12 @@ func (w *weather) storm(workloads []string) {
 	w.Logf("%d gangs were submitted in a storm of %.0f s", gangs, time.Since(begin).Seconds())
 }
 
-// whole lists the positions of running gangs all of whose pods are bound.
+// whole lists the positions of gangs all of whose pods run. That they are bound
+// is not enough: one may be bound to a node that is gone by then.
 func (w *weather) whole() []int {
 	var all []int
 	for i, g := range w.running {
-		if w.ledger.Whole(g.name) {
+		if w.ledger.Whole(g.name) && w.ledger.All(g.name, corev1.PodRunning) {
 			all = append(all, i)
 		}
 	}

@@ -155,6 +155,7 @@ func (f Files) state(content map[string][]byte, hash string) (*State, error) {
 		if samples, _, err = formats.ReadSamples(bytes.NewReader(data), formats.Options{Name: f.Samples, Columns: f.Columns}); err != nil {
 			return nil, fmt.Errorf("samples: %w", err)
 		}
+		samples = history.Joined(samples)
 	}
 	var err error
 	if s.Model, err = believed(f, content["model"], samples); err != nil {
