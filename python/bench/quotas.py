@@ -7,6 +7,7 @@
     python3 python/bench/quotas.py cotenant --seconds 75      # a busy neighbour of rank 3, 30 s on, 30 s off
     python3 python/bench/quotas.py loss --seeds 4 --iterations 60 --width 8
     python3 python/bench/quotas.py static --framework tensorflow
+    python3 python/bench/quotas.py cost --width 1 --warm-up 60 # ranks that sleep: what does balancing itself cost?
 
 Each rank is a process in a cgroup of its own with .2, .4, .6 and .6 of a core;
 the neighbour runs inside rank 3's. The model is a small convolutional net whose
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace, balance: bool, seed: int = 1) -> dict[str, Any
     """One training; what the world does to it meanwhile is by args.world."""
     training = importlib.import_module(f"{args.framework}_training")
     context = training.context()
-    limited = args.world != "loss"
+    limited = args.world not in ("loss", "cost")
     groups = [Group(f"cotenant-bench-{os.getpid()}-{rank}") for rank in range(len(QUOTAS))] if limited else []
     neighbour: Any = None
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +116,7 @@ def summary(rows: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, A
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("world", choices=("static", "swap", "cotenant", "loss"))
+    parser.add_argument("world", choices=("static", "swap", "cotenant", "loss", "cost"))
     parser.add_argument("--framework", choices=("torch", "tensorflow"), default="torch")
     parser.add_argument("--seconds", type=float, default=40.0, help="of each of the two trainings")
     parser.add_argument("--every", type=float, default=30.0, help="seconds between changes of the world")
@@ -136,6 +137,10 @@ def main() -> None:
                 ends[balance].append(statistics.mean(one["losses"][-5:]))
             apart = max(apart, abs(ends[True][-1] - ends[False][-1]))
         print(json.dumps({"equal": ends[False], "balanced": ends[True], "apart_at_most": apart, "sd_of_seeds": statistics.stdev(ends[False])}))
+        return
+    if args.world == "cost":
+        one = run(args, True)
+        print(json.dumps({name: one[name] for name in ("iterations", "iteration_ms", "cpu_ms", "blocked_ms", "thread_cpu_ms", "reported")}))
         return
     result: dict[str, Any] = {"world": args.world, "framework": args.framework}
     for name, balance in (("equal", False), ("balanced", True)):

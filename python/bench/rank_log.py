@@ -7,14 +7,23 @@ import pathlib
 from typing import Any
 
 
-def write(folder: str, rank: int, lines: list[Any], balancer: Any) -> None:
-    """Writes what a rank logged, and what the balancing cost it."""
+def spent(balancer: Any) -> tuple[float, float, float, int]:
+    """What the balancing cost a rank so far: CPU, blocked and thread, in seconds, and iterations."""
     pace = balancer.pace
+    return pace.cpu, pace.blocked, pace.session.cpu if pace.session else 0.0, pace.iterations
+
+
+def write(
+    folder: str, rank: int, lines: list[Any], balancer: Any, since: tuple[float, float, float, int] = (0.0, 0.0, 0.0, 0)
+) -> None:
+    """Writes what a rank logged, and what the balancing cost it from a moment on."""
+    pace = balancer.pace
+    cpu, blocked, thread, iterations = (now - then for now, then in zip(spent(balancer), since))
     own = {
         "lines": lines,
-        "cpu_ms": 1e3 * pace.cpu / max(1, pace.iterations),
-        "blocked_ms": 1e3 * pace.blocked / max(1, pace.iterations),
-        "thread_cpu_ms": 1e3 * pace.session.cpu / max(1, pace.iterations) if pace.session else 0.0,
+        "cpu_ms": 1e3 * cpu / max(1, iterations),
+        "blocked_ms": 1e3 * blocked / max(1, iterations),
+        "thread_cpu_ms": 1e3 * thread / max(1, iterations),
         "reported": pace.session.reported if pace.session else 0,
     }
     balancer.close()

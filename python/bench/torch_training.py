@@ -65,15 +65,20 @@ def train(
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     balancer = loader.balancer
     lines = []
+    since = rank_log.spent(balancer)
     until = time.monotonic() + args.seconds
     done = torch.zeros(1)
     while not done.item():
         for images, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(images), labels)
+            if args.world == "cost":  # as long as a rank computes, but the processor is free
+                time.sleep(0.3 * len(images) / (args.global_batch / ranks))
             loss.backward()
             optimizer.step()
             lines.append((time.monotonic(), balancer.batch_size, loss.item(), balancer.shares))
+            if args.world == "cost" and len(lines) == args.warm_up:
+                since = rank_log.spent(balancer)
             # Time is over for all ranks when it is for rank 0, at the same iteration.
             done.fill_(float(len(lines) >= args.iterations or time.monotonic() > until) if rank == 0 else 0.0)
             if len(lines) % 4 == 0 or len(lines) >= args.iterations:
@@ -82,4 +87,4 @@ def train(
                     break
             else:
                 done.zero_()
-    rank_log.write(folder, rank, lines, balancer)
+    rank_log.write(folder, rank, lines, balancer, since)
