@@ -38,6 +38,20 @@ func Aggregate(raw []Sample) []Sample {
 	return out
 }
 
+// Joined joins, by Aggregate, the repeats of a raw record, such as those of
+// `cotenant profile` and `cotenant import prometheus`: all its samples have a
+// window and none a rate alone. Those of a cell differ by noise, which is then
+// its spread; in other samples, which are returned as they are, that much
+// difference is a contradiction.
+func Joined(samples []Sample) []Sample {
+	for _, s := range samples {
+		if s.Alone != 0 || s.Start.IsZero() {
+			return samples
+		}
+	}
+	return Aggregate(samples)
+}
+
 // AloneCell is the cell whose measurement c's is compared with: the same
 // workload, alone.
 func (c Cell) AloneCell() Cell {

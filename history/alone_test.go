@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
@@ -45,5 +46,23 @@ func TestAggregateFillsInTheRateAlone(t *testing.T) {
 			g.Value != w.value || g.Alone != w.alone || g.Repeats != w.repeats {
 			t.Errorf("sample %d: %+v, want %+v", i, g, w)
 		}
+	}
+}
+
+// Only a raw record is joined: samples that say what alone is, or not when, are
+// as someone wrote them.
+func TestOnlyRawRecordsAreJoined(t *testing.T) {
+	raw := history.Sample{
+		Start: time.Unix(1, 0), End: time.Unix(2, 0), Colocation: cluster.Colocation{"a": 1}, Workload: "a",
+		Metric: history.Rate, Value: 10,
+	}
+	again := raw
+	again.Value = 20
+	if got := history.Joined([]history.Sample{raw, again}); len(got) != 1 || got[0].Value != 15 || got[0].Alone != 15 {
+		t.Errorf("a raw record: %+v", got)
+	}
+	again.Alone = 20
+	if got := history.Joined([]history.Sample{raw, again}); len(got) != 2 {
+		t.Errorf("samples with a rate alone were joined: %+v", got)
 	}
 }

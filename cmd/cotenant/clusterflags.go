@@ -12,6 +12,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history/formats"
+	"github.com/cotenant/cotenant/live"
 )
 
 // clusterFlags say where tasks can go, and under which rules.
@@ -21,6 +22,7 @@ type clusterFlags struct {
 	zones       int
 	capacity    []string
 	cluster     string
+	context     string
 	workloads   string
 	constraints string
 }
@@ -31,7 +33,8 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.slots, "slots", 0, "most tasks on a node, `N` (default: the most that were measured together)")
 	fl.IntVar(&f.zones, "zones", 0, "label the nodes in turn with `N` zones ("+cluster.ZoneKey+"=zone-0, ...)")
 	fl.StringArrayVar(&f.capacity, "capacity", nil, "what each node of --nodes has: `[class:]cpu=16,memory=64Gi`; needed where --workloads has requests")
-	fl.StringVar(&f.cluster, "cluster", "", "instead of --nodes: a `FILE` by kubectl get nodes,pods -A -o json|yaml, or a cluster in our own JSON")
+	fl.StringVar(&f.cluster, "cluster", "", "instead of --nodes: a `FILE` by kubectl get nodes,pods -A -o json|yaml, a cluster in our own JSON, or a kubeconfig: that cluster as it is now (the word kubeconfig is the one that kubectl uses)")
+	fl.StringVar(&f.context, "context", "", "`context` of the kubeconfig (default: its current one)")
 	fl.StringVar(&f.workloads, "workloads", "", "`FILE` of workloads with requests, limits and edges (YAML or JSON); without, a task takes one slot")
 	fl.StringVar(&f.constraints, "constraints", "", "`FILE` of hard rules (YAML or JSON): anti-affinity, max per node, spread, selectors, tolerations")
 }
@@ -50,6 +53,8 @@ func (f *clusterFlags) load(in *inputs, log io.Writer, src *source, strict bool)
 		return c, wrongUse("--zones %d: negative", f.zones)
 	case f.cluster != "" && len(f.capacity) > 0:
 		return c, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
+	case f.cluster == "" && f.context != "":
+		return c, wrongUse("--context belongs to --cluster KUBECONFIG")
 	}
 	if f.nodes != "" {
 		c.Nodes, err = f.madeNodes(src.most)
@@ -144,19 +149,28 @@ func override(ws, declared []cluster.Workload) []cluster.Workload {
 	return out
 }
 
-// readCluster reads a snapshot and makes it fit what was measured.
-func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, strict bool) (formats.Cluster, error) {
-	data, err := in.read("cluster", f.cluster)
+// snapshot reads the nodes and pods of --cluster.
+func (f *clusterFlags) snapshot(in *inputs, log io.Writer, strict bool) (formats.Cluster, error) {
+	data, name, err := in.cluster(f.cluster, f.context, live.Nodes, live.Pods)
 	if err != nil {
 		return formats.Cluster{}, err
 	}
-	c, report, err := formats.ReadCluster(bytes.NewReader(data), formats.Options{Name: f.cluster, Strict: strict})
+	c, report, err := formats.ReadCluster(bytes.NewReader(data), formats.Options{Name: name, Strict: strict})
 	warn(log, "cluster", report)
 	if err != nil {
 		return c, fmt.Errorf("--cluster: %w", err)
 	}
 	if len(c.Nodes) == 0 {
-		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", f.cluster)
+		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", name)
+	}
+	return c, nil
+}
+
+// readCluster reads a snapshot and makes it fit what was measured.
+func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, strict bool) (formats.Cluster, error) {
+	c, err := f.snapshot(in, log, strict)
+	if err != nil {
+		return c, err
 	}
 	classes := classesOf(c.Nodes)
 	if src.unnamedClass() && !slices.Equal(classes, []string{""}) {
@@ -169,6 +183,9 @@ func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, stric
 	known := src.workloads(classes)
 	if gone := reserve(&c.Spec, known); len(gone) > 0 {
 		fmt.Fprintf(log, "--cluster: running workloads that nobody measured keep their requests and slots and are left out otherwise: %s\n", some(gone, 8))
+	}
+	if left := waitUnknown(&c, known); left > 0 {
+		fmt.Fprintf(log, "--cluster: %d pods that wait are left out: nobody measured their workloads\n", left)
 	}
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; f.slots > 0 && (n.Slots == 0 || n.Slots > f.slots) {
@@ -223,6 +240,25 @@ func reserve(spec *cluster.Spec, known []string) (gone []string) {
 	}
 	spec.Workloads = slices.DeleteFunc(slices.Clone(spec.Workloads), func(w cluster.Workload) bool { return slices.Contains(gone, w.Name) })
 	return gone
+}
+
+// waitUnknown drops groups that wait of which no workload is known, as long as
+// others are left, and counts their tasks.
+func waitUnknown(c *formats.Cluster, known []string) (left int) {
+	unknown := func(g cluster.Group) bool {
+		return !slices.ContainsFunc(g.Tasks, func(t cluster.Task) bool { return slices.Contains(known, t.Workload) })
+	}
+	for _, g := range c.Pending {
+		if unknown(g) {
+			left += len(g.Tasks)
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(c.Pending), unknown)
+	if len(kept) == 0 {
+		return 0 // nothing else is to be placed: the names are wrong
+	}
+	c.Pending = kept
+	return left
 }
 
 // origin names the file that an error of cluster.NewSnapshot is about: rules

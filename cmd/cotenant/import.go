@@ -131,7 +131,7 @@ func importSamples(use, short string, read func(io.Reader, formats.Options) ([]h
 		}
 		// The repeats of a record by `cotenant profile` differ by noise, and are
 		// joined; what is left then has one sample a cell, none that contradict.
-		sum := history.Summarise(joined(samples))
+		sum := history.Summarise(history.Joined(samples))
 		if err := f.contradictions(cmd.ErrOrStderr(), args[0], sum, rep); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,6 +26,7 @@ const (
 // manifest.
 type inputs struct {
 	stdin  io.Reader
+	ctx    context.Context // of the command, for what is read from a server; nil is the background
 	hashes []inputHash
 }
 

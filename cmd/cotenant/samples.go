@@ -26,7 +26,7 @@ func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, 
 	if err != nil {
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
-	return joined(samples), nil
+	return history.Joined(samples), nil
 }
 
 func readStore(file string) ([]history.Sample, error) {
@@ -39,19 +39,7 @@ func readStore(file string) ([]history.Sample, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
-	return joined(samples), nil
-}
-
-// joined joins the repeats of a record by `cotenant profile`: windows without
-// a rate alone. Those of a cell differ by noise, which is then its spread;
-// in other samples that much difference is a contradiction.
-func joined(samples []history.Sample) []history.Sample {
-	for _, s := range samples {
-		if s.Alone != 0 || s.Start.IsZero() {
-			return samples
-		}
-	}
-	return history.Aggregate(samples)
+	return history.Joined(samples), nil
 }
 
 // warn passes on what a reader left out.

@@ -85,7 +85,7 @@ func readThroughputs(in *inputs, log io.Writer, path string, strict bool, exclud
 	if err != nil {
 		return nil, fmt.Errorf("--throughputs: %w", err)
 	}
-	return joined(samples), nil
+	return history.Joined(samples), nil
 }
 
 // testbed is the number of servers of the paper's.

@@ -84,3 +84,18 @@ func Example() {
 	fmt.Println(err, b.Now().Known("redis"), b.Now().Known("mms"))
 	// Output: <nil> true false
 }
+
+// A raw record, as `cotenant profile` and `cotenant import prometheus` write it,
+// repeats its cells with some noise.
+func TestRawRecordsAreRead(t *testing.T) {
+	const window = `{"start":"2026-01-02T03:04:0%dZ","end":"2026-01-02T03:04:10Z","colocation":{"redis":%d},"workload":"redis","metric":"rate","value":%d}` + "\n"
+	file := filepath.Join(t.TempDir(), "samples.jsonl")
+	write(t, file, fmt.Sprintf(window+window+window, 1, 1, 100, 2, 1, 200, 3, 2, 75))
+	b, err := brain.New(brain.Files{Samples: file, Services: brain.Policy{Name: "greedy"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Now().Known("redis") {
+		t.Error("redis is not known")
+	}
+}
