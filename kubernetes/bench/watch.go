@@ -88,6 +88,13 @@ func (b *bindings) wait(ctx context.Context, n int, patience time.Duration) erro
 	}
 }
 
+// where is the node that a pod was bound to, "" where it was not.
+func (b *bindings) where(pod string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.at[pod]
+}
+
 // placement is what was bound so far; it fails where a pod was bound twice.
 func (b *bindings) placement() (map[string]string, error) {
 	b.mu.Lock()

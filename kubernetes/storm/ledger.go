@@ -27,7 +27,7 @@ type Ledger struct {
 	gangs map[string]map[string]types.UID // gang to pod name to the pod that has the name
 	node  map[types.UID]string            // where a pod was bound
 	phase map[types.UID]corev1.PodPhase
-	part  map[string]time.Time            // since when a gang is in part
+	part  map[string]time.Time // since when a gang is in part
 	wrong []string
 	told  map[string]bool // gangs whose being in part was noted
 	// Binds counts pods that were bound.

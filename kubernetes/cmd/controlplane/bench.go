@@ -52,6 +52,7 @@ own latencies. Every run has a control plane of its own.`,
 			return nil
 		},
 	}
+	cmd.AddCommand(benchJobsCommand())
 	fl := cmd.Flags()
 	f.add(fl, 729, 3000, 2)
 	fl.BoolVar(&arrive, "arrive", false, "submit services of 1 to 16 replicas (--mixed) one after another, each when the one before it is bound, and hold ours against the policy by itself on the same sequence")

@@ -51,11 +51,16 @@ type tarWriter struct {
 }
 
 func (t *tarWriter) all(img v1.Image, name reference.NamedTagged) error {
+	config, err := img.ConfigFile()
+	if err != nil {
+		return err
+	}
 	index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
 		Add: img,
-		Descriptor: v1.Descriptor{Annotations: map[string]string{
-			nameAnnotation: name.String(), referenceAnnotation: name.Tag(),
-		}},
+		Descriptor: v1.Descriptor{
+			Platform:    config.Platform(),
+			Annotations: map[string]string{nameAnnotation: name.String(), referenceAnnotation: name.Tag()},
+		},
 	})
 	text, err := index.RawManifest()
 	if err != nil {
