@@ -52,14 +52,22 @@ proto: need-go ## write the Go code of serve/proto anew from its .proto (fetches
 KUBERNETES := v1.37.2
 KUBERNETES_LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
-.PHONY: kubernetes-build kubernetes-test kubernetes-up kubernetes-demo
+.PHONY: kubernetes-build kubernetes-image kubernetes-test kubernetes-up kubernetes-demo
 kubernetes-build: need-go ## a real Kubernetes control plane, and our programs for it, into kubernetes/bin (7 minutes the first time)
 	cd kubernetes/tools/etcd && $(GO) build -o ../../bin/etcd go.etcd.io/etcd/server/v3
 	cd kubernetes && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o bin/ ./cmd/...
 	cd kubernetes/tools/apiserver && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o ../../bin/ tool
 	cd kubernetes/tools/kwok && $(GO) build -o ../../bin/ tool
+	cd kubernetes/tools/helm && $(GO) build -o ../../bin/ tool
 
-kubernetes-test: kubernetes-build ## the tests of kubernetes/, against that control plane
+# The image's program is static and stripped, whatever CGO_ENABLED is; GOARCH=arm64
+# makes another.
+IMAGE ?= cotenant-scheduler:0.1.0
+kubernetes-image: need-go ## the scheduler's container image, as a tarball: kubernetes/bin/cotenant-scheduler.tar (IMAGE=NAME:TAG)
+	cd kubernetes && CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -ldflags "-s -w $(KUBERNETES_LDFLAGS)" -o bin/image/ ./cmd/cotenant-scheduler
+	cd kubernetes && GOARCH= $(GO) run ./cmd/image --program bin/image/cotenant-scheduler --name $(IMAGE) --version $(lastword $(subst :, ,$(IMAGE))) --out bin/cotenant-scheduler.tar
+
+kubernetes-test: kubernetes-build kubernetes-image ## the tests of kubernetes/, against that control plane
 	cd kubernetes && $(GO) test $(TESTFLAGS) ./...
 
 kubernetes-up: kubernetes-build ## run that control plane with NODES (default 10) nodes until Ctrl-C, and print its kubeconfig

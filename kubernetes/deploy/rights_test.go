@@ -1,0 +1,118 @@
+package deploy_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// account is who the scheduler is to the API server.
+const account = "system:serviceaccount:" + namespace + ":" + scheduler
+
+// right is a verb on resource[/subresource][.group].
+type right struct{ verb, resource string }
+
+func (r right) String() string { return r.verb + " " + r.resource }
+
+func resourceOf(group, resource, sub string) string {
+	if sub != "" {
+		resource += "/" + sub
+	}
+	if group != "" {
+		resource += "." + group
+	}
+	return resource
+}
+
+// granted are the rights that rendered roles give, each with the role's kind.
+func granted(t *testing.T, all []*unstructured.Unstructured) map[right]string {
+	t.Helper()
+	out := map[right]string{}
+	for _, o := range all {
+		if k := o.GetKind(); k != "ClusterRole" && k != "Role" {
+			continue
+		}
+		rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rules {
+			rule := r.(map[string]any)
+			for _, group := range rule["apiGroups"].([]any) {
+				for _, res := range rule["resources"].([]any) {
+					for _, verb := range rule["verbs"].([]any) {
+						name, sub, _ := strings.Cut(res.(string), "/")
+						out[right{verb.(string), resourceOf(group.(string), name, sub)}] = o.GetKind()
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// asked are the rights that were used, with how often, and the requests that
+// were refused.
+func asked(log []auditv1.Event) (used map[right]int, refused []string) {
+	used = map[right]int{}
+	for i := range log {
+		e := &log[i]
+		if e.User.Username != account || e.ObjectRef == nil || e.ObjectRef.Resource == "" {
+			continue
+		}
+		r := right{e.Verb, resourceOf(e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Subresource)}
+		if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			refused = append(refused, fmt.Sprintf("%s %s/%s: %s", r, e.ObjectRef.Namespace, e.ObjectRef.Name, e.Annotations["authorization.k8s.io/reason"]))
+			continue
+		}
+		used[r]++
+	}
+	return used, refused
+}
+
+// unused are the rights that the scenario does not use, and why they are given.
+var unused = map[right]string{}
+
+// leastPrivilege holds what is granted against what was used.
+func leastPrivilege(t *testing.T, roles []*unstructured.Unstructured, log []auditv1.Event) {
+	t.Helper()
+	used, refused := asked(log)
+	for _, r := range slices.Compact(slices.Sorted(slices.Values(refused))) {
+		t.Errorf("the API server refused: %s", r)
+	}
+	given := granted(t, roles)
+	order := func(a, b right) int { return strings.Compare(a.resource+" "+a.verb, b.resource+" "+b.verb) }
+	for _, r := range slices.SortedFunc(maps.Keys(given), order) {
+		n, why := used[r], unused[r]
+		if (n == 0) != (why != "") {
+			t.Errorf("right %q of the %s: used %d times, excused in unused: %q", r, given[r], n, why)
+		}
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(used), order) {
+		if given[r] == "" {
+			t.Logf("used, and not of the chart's roles: %s, %d times", r, used[r])
+		}
+	}
+	for r := range unused {
+		if given[r] == "" {
+			t.Errorf("unused excuses %q, which is not given", r)
+		}
+	}
+}
+
+// binder is which of the pods of the scheduler bound each pod, in the order of
+// the bindings.
+func binders(log []auditv1.Event) (order []string) {
+	for i := range log {
+		e := &log[i]
+		if e.User.Username == account && e.ObjectRef != nil && e.ObjectRef.Subresource == "binding" {
+			order = append(order, strings.Join(e.User.Extra["authentication.kubernetes.io/pod-name"], ","))
+		}
+	}
+	return order
+}
