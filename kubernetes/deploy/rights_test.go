@@ -11,8 +11,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// account is who the scheduler is to the API server.
-const account = "system:serviceaccount:" + namespace + ":" + scheduler
+// accounts are who the scheduler is to the API server.
+const accounts = "system:serviceaccount:" + namespace + ":"
 
 // right is a verb on resource[/subresource][.group].
 type right struct{ verb, resource string }
@@ -62,7 +62,7 @@ func asked(log []auditv1.Event) (used map[right]int, refused []string) {
 	used = map[right]int{}
 	for i := range log {
 		e := &log[i]
-		if e.User.Username != account || e.ObjectRef == nil || e.ObjectRef.Resource == "" {
+		if !strings.HasPrefix(e.User.Username, accounts) || e.ObjectRef == nil || e.ObjectRef.Resource == "" {
 			continue
 		}
 		r := right{e.Verb, resourceOf(e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Subresource)}
@@ -110,7 +110,7 @@ func leastPrivilege(t *testing.T, roles []*unstructured.Unstructured, log []audi
 func binders(log []auditv1.Event) (order []string) {
 	for i := range log {
 		e := &log[i]
-		if e.User.Username == account && e.ObjectRef != nil && e.ObjectRef.Subresource == "binding" {
+		if strings.HasPrefix(e.User.Username, accounts) && e.ObjectRef != nil && e.ObjectRef.Subresource == "binding" {
 			order = append(order, strings.Join(e.User.Extra["authentication.kubernetes.io/pod-name"], ","))
 		}
 	}

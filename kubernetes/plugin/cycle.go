@@ -77,6 +77,9 @@ func (p *Plugin) tick(ctx context.Context) {
 		case now := <-ticker.C:
 			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration, p.owners.want))
 			p.lookAfterGangs(ctx, now)
+			if p.args.JobsPolicy != nil {
+				p.activate(p.waiting.room(now, p.args.GroupWindow.Duration))
+			}
 		}
 	}
 }

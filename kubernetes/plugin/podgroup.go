@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -28,8 +29,27 @@ type groupPlan struct {
 	from *fwk.Placement // "" of the whole cluster
 }
 
-// waits reports whether the policy lets a pod wait that it could place.
-func (g *groupPlan) waits(id cluster.TaskID) bool { return g.Held[id] == jobs.Waits.String() }
+// waits reports whether a pod that has no place in the plan is to wait: the
+// policy wants it so, or nothing can be gained from the scheduler's trying, since
+// no pod runs that could be preempted for it.
+func (p *Plugin) waits(g *groupPlan, pod *v1.Pod, infos []fwk.NodeInfo) bool {
+	why := g.Held[cluster.TaskID(pod.UID)]
+	if p.args.JobsPolicy == nil || why == "" {
+		return false
+	}
+	if why == jobs.Waits.String() {
+		return true
+	}
+	own := corev1helpers.PodPriority(pod)
+	for _, info := range infos {
+		for _, other := range info.GetPods() {
+			if corev1helpers.PodPriority(other.GetPod()) < own {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // Clone implements framework.StateData.
 func (g *groupPlan) Clone() fwk.StateData { return g }
@@ -57,9 +77,9 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycle
 			own.Nodes = append(own.Nodes, info)
 		}
 	}
-	switch pods := group.GetUnscheduledPods(); {
+	switch {
 	case len(own.Nodes) > 0:
-	case best.waits(cluster.TaskID(pods[0].UID)):
+	case p.waits(best, group.GetUnscheduledPods()[0], best.from.Nodes):
 		own.Nodes = best.from.Nodes // PreFilter says so of each pod
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{own}}, nil
 	default:
@@ -183,7 +203,7 @@ func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.P
 	state.Write(decisionKey, d)
 	switch {
 	case node != "":
-	case g.waits(id):
+	case p.waits(g, pod, infos):
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, d.Why)
 	default: // perhaps room can be made for it
 		return nil, skip

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/sim"
@@ -23,6 +24,7 @@ type jobsFlags struct {
 	span     time.Duration
 	limits   bench.Limits
 	program  string
+	together bool
 }
 
 func benchJobsCommand() *cobra.Command {
@@ -51,6 +53,7 @@ line holds the ratios of mean job completion times.`,
 	fl.Float32Var(&f.limits.QPS, "qps", 1000, "requests a second that a scheduler's client may send: more than by default, since hours pass in seconds")
 	fl.Int32Var(&f.limits.Burst, "burst", 2000, "requests that it may send at once")
 	fl.StringVar(&f.program, "ours", "cotenant-scheduler", "`program` beside the stock scheduler, in the folder of programs or a path")
+	fl.BoolVar(&f.together, "together", false, "run both schedulers at the same time, each on a plane of its own: little is computed, most is waited for")
 	return cmd
 }
 
@@ -91,16 +94,16 @@ func benchJobs(cmd *cobra.Command, f jobsFlags) error {
 	}
 	ours := bench.OursForJobs()
 	ours.Program = f.program
-	mean := map[string]float64{}
+	candidates := []bench.Candidate{bench.StockForJobs(), ours}
+	mean := make([]float64, len(candidates))
 	for round := range f.rounds {
-		for _, c := range []bench.Candidate{bench.StockForJobs(), ours} {
-			fmt.Fprintf(cmd.ErrOrStderr(), "round %d of %d: %s\n", round+1, f.rounds, c.Name)
-			replay.Scheduler = c
-			r, err := replay.Run(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.Name, err)
-			}
-			mean[c.Name] += r.MeanJCT
+		fmt.Fprintf(cmd.ErrOrStderr(), "round %d of %d\n", round+1, f.rounds)
+		results, err := replayAll(ctx, replay, candidates, f.together)
+		if err != nil {
+			return err
+		}
+		for i, r := range results {
+			mean[i] += r.MeanJCT
 			if err := lines.Encode(r); err != nil {
 				return err
 			}
@@ -108,10 +111,30 @@ func benchJobs(cmd *cobra.Command, f jobsFlags) error {
 	}
 	out := ratios{
 		Load: f.load.Load, Seed: f.seed, Jobs: f.load.Jobs,
-		Plane: mean[ours.Name] / mean[bench.StockForJobs().Name], Simulated: simulated[1].MeanJCT / simulated[0].MeanJCT,
+		Plane: mean[1] / mean[0], Simulated: simulated[1].MeanJCT / simulated[0].MeanJCT,
 	}
 	out.Points = 100 * (out.Plane - out.Simulated)
 	return lines.Encode(out)
+}
+
+// replayAll runs a replay by each scheduler, one after the other or at once.
+func replayAll(ctx context.Context, replay bench.Replay, candidates []bench.Candidate, together bool) ([]bench.JobsResult, error) {
+	results := make([]bench.JobsResult, len(candidates))
+	group, ctx := errgroup.WithContext(ctx)
+	if !together {
+		group.SetLimit(1)
+	}
+	for i, c := range candidates {
+		group.Go(func() (err error) {
+			one := replay
+			one.Scheduler = c
+			if results[i], err = one.Run(ctx); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+			return nil
+		})
+	}
+	return results, group.Wait()
 }
 
 // simulateBoth is spread's run and harmony's.
