@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Exit codes.
@@ -70,10 +71,22 @@ func newRoot() *cobra.Command {
 		"results on stdout, progress on stderr; exit 0 done, 1 failed, 2 wrong use."
 	root.Version = version()
 	root.SetVersionTemplate("cotenant {{.Version}}\n")
+	root.SetFlagErrorFunc(nearFlag)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
+}
+
+// nearFlag adds to the error of an unknown flag which one was likely meant.
+func nearFlag(cmd *cobra.Command, err error) error {
+	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
+	if !ok {
+		return err
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	return fmt.Errorf("%w%s", err, didYouMean("--"+name, known))
 }
 
 // group is a command that only holds others: used alone or with a word it
@@ -96,11 +109,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return wrongUse("%s needs one of: %s", cmd.CommandPath(), known)
 		}
-		hint := ""
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = fmt.Sprintf("; did you mean %s?", near[0])
-		}
-		return wrongUse("%s knows no %q, only: %s%s", cmd.CommandPath(), args[0], known, hint)
+		return wrongUse("%s knows no %q, only: %s%s", cmd.CommandPath(), args[0], known, didYouMean(args[0], names))
 	}
 	c.AddCommand(children...)
 	return c

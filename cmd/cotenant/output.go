@@ -29,7 +29,7 @@ func oneOf(flag, value string, words []string) error {
 	if slices.Contains(words, value) {
 		return nil
 	}
-	return wrongUse("--%s %s: none of %s", flag, value, strings.Join(words, ", "))
+	return wrongUse("--%s %s: none of %s%s", flag, value, strings.Join(words, ", "), didYouMean(value, words))
 }
 
 // number is a float64 whose JSON is null where it is not finite.

@@ -105,7 +105,7 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 		return nil, err
 	}
 	if p.objective, err = place.ParseObjective(f.objective); err != nil {
-		return nil, wrongUse("--%s", err)
+		return nil, wrongUse("--%s%s", err, objectiveHint(f.objective))
 	}
 	if f.seeds < 1 || f.seeds > maxSeeds {
 		return nil, wrongUse("--seeds %d: give 1 to %d", f.seeds, maxSeeds)
@@ -158,6 +158,17 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 		fmt.Fprintf(log, "--cluster: %d groups that wait in %s are left out: --batch is placed\n", len(c.Pending), f.cluster)
 	}
 	return p, p.check(f, log, c.Spec)
+}
+
+// objectiveHint says what a mistyped objective likely was.
+func objectiveHint(text string) string {
+	known := []string{"mean", "worst", "p99", "nodes"}
+	for part := range strings.SplitSeq(text, ",") {
+		if name, _, _ := strings.Cut(part, "="); !slices.Contains(known, name) {
+			return didYouMean(name, known)
+		}
+	}
+	return ""
 }
 
 // check holds what was read against each other.

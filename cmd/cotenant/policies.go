@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cotenant/cotenant/external"
@@ -27,57 +28,117 @@ type policyOptions struct {
 	trained   *metis.File // of the policy metis; nil is the one that ships
 }
 
-// builtin makes a policy. Errors say which parameter is wrong and list those
-// that are valid.
-type builtin func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error)
+// builtin is a policy that ships.
+type builtin struct {
+	// params are its own; a policy that believes predictions takes pessimism too.
+	params   []baseline.Param
+	believes bool
+	// moves: it may be told to move what runs.
+	moves bool
+	make  func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error)
+}
 
 // builtins are the policies by name.
 func builtins() map[string]builtin {
 	all := map[string]builtin{
-		"bound": func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return bound.New(o.model, bound.Options{Pessimism: pessimism, Explain: o.explain}), noParams(params)
-		},
-		"measured": func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return bound.NewMeasured(o.model, bound.Options{Explain: o.explain}), noParams(params)
-		},
-		"medea": func(o policyOptions, _ float64, params map[string]string) (place.Policy, error) {
-			threshold := bound.MedeaThreshold
-			for _, key := range slices.Sorted(maps.Keys(params)) {
-				v, err := strconv.ParseFloat(params[key], 64)
-				if key != "threshold" || err != nil || !(v > 0) || math.IsInf(v, 0) {
-					return nil, fmt.Errorf("parameter %s=%s; it has only threshold, the performance that neighbours must leave, above 0", key, params[key])
+		"bound": {believes: true, make: func(o policyOptions, pessimism float64, _ map[string]string) (place.Policy, error) {
+			return bound.New(o.model, bound.Options{Pessimism: pessimism, Explain: o.explain}), nil
+		}},
+		"measured": {make: func(o policyOptions, _ float64, _ map[string]string) (place.Policy, error) {
+			return bound.NewMeasured(o.model, bound.Options{Explain: o.explain}), nil
+		}},
+		"medea": {
+			params: []baseline.Param{{Key: "threshold", Standard: strconv.FormatFloat(bound.MedeaThreshold, 'g', -1, 64), Meaning: "the performance that neighbours must leave, above 0"}},
+			make: func(o policyOptions, _ float64, params map[string]string) (place.Policy, error) {
+				threshold := bound.MedeaThreshold
+				if text, given := params["threshold"]; given {
+					v, err := strconv.ParseFloat(text, 64)
+					if err != nil || !(v > 0) || math.IsInf(v, 0) {
+						return nil, fmt.Errorf("parameter threshold=%s is not a number above 0", text)
+					}
+					threshold = v
 				}
-				threshold = v
-			}
-			return bound.NewMedea(o.model, threshold, bound.Options{Explain: o.explain}), nil
+				return bound.NewMedea(o.model, threshold, bound.Options{Explain: o.explain}), nil
+			},
 		},
-	}
-	all[metisName] = func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-		file := o.trained
-		if trained, given := params[trainedParam]; file == nil {
-			var err error
-			if file, err = metis.Shipped(trained); err != nil {
-				return nil, err
-			}
-		} else if given {
-			return nil, fmt.Errorf("parameter trained=%s chooses among the policies that ship; a file is given", trained)
-		}
-		delete(params, trainedParam)
-		return file.Policy(metis.Settings{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
+		metisName: {params: metisParams(), believes: true, moves: true, make: makeMetis},
 	}
 	for _, name := range baseline.Names() {
-		all[name] = func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
-			return baseline.New(name, baseline.Options{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
+		all[name] = builtin{
+			params: baseline.Params(name), believes: slices.Contains([]string{"greedy", "greedy-search"}, name),
+			moves: slices.Contains([]string{"greedy", "greedy-search"}, name),
+			make: func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
+				return baseline.New(name, baseline.Options{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
+			},
 		}
 	}
 	return all
 }
 
-// metisName is the policy whose networks come from a file, and trainedParam
-// which of those that ship.
+// metisParams are those of the policy metis, and which one that ships.
+func metisParams() []baseline.Param {
+	params := []baseline.Param{{
+		Key: trainedParam, Standard: metis.Embedded,
+		Meaning: metis.Embedded + ", on the measurements that ship and on made-up ones, or " + metis.Table + ", on that of Metis's authors; not with @FILE",
+	}}
+	for _, p := range (&metis.File{}).Params() {
+		params = append(params, baseline.Param(p))
+	}
+	return params
+}
+
+func makeMetis(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error) {
+	file := o.trained
+	if trained, given := params[trainedParam]; file == nil {
+		var err error
+		if file, err = metis.Shipped(trained); err != nil {
+			return nil, err
+		}
+	} else if given {
+		return nil, fmt.Errorf("parameter trained=%s chooses among the policies that ship; a file is given", trained)
+	}
+	delete(params, trainedParam)
+	return file.Policy(metis.Settings{Model: o.model, Pessimism: pessimism, Params: params, Explain: o.explain})
+}
+
+// all are the parameters that the policy takes.
+func (b builtin) all() []baseline.Param {
+	all := slices.Clone(b.params)
+	if b.believes {
+		all = append(all, baseline.Param{Key: pessimismParam, Standard: "0", Meaning: "standard deviations by which predictions are lowered"})
+	}
+	if b.moves {
+		all = append(all, baseline.MovingParams()...)
+	}
+	return all
+}
+
+// check refuses parameters that the policy does not take, and lists those that
+// it does.
+func (b builtin) check(params map[string]string) error {
+	var keys, words []string
+	for _, p := range b.all() {
+		keys = append(keys, p.Key)
+		words = append(words, fmt.Sprintf("%s=%s (%s)", p.Key, p.Standard, p.Meaning))
+	}
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		switch {
+		case slices.Contains(keys, key):
+		case len(keys) == 0:
+			return fmt.Errorf("unknown parameter %q; it has none", key)
+		default:
+			return fmt.Errorf("unknown parameter %q%s; valid, with defaults: %s", key, didYouMean(key, keys), strings.Join(words, ", "))
+		}
+	}
+	return nil
+}
+
+// metisName is the policy whose networks come from a file, trainedParam which of
+// those that ship, and pessimismParam a parameter of all that believe a model.
 const (
-	metisName    = "metis"
-	trainedParam = "trained"
+	metisName      = "metis"
+	trainedParam   = "trained"
+	pessimismParam = "pessimism"
 )
 
 // loadPolicies reads the files that specs name.
@@ -102,20 +163,13 @@ func loadPolicies(in *inputs, specs []policySpec) error {
 func policyNames() []string {
 	names := []string{"spread", "binpack", "random", "tetris", "paragon", "medea", "measured", "greedy", "greedy-search", metisName, "bound"}
 	known := builtins()
-	names = slices.DeleteFunc(names, func(n string) bool { return known[n] == nil })
+	names = slices.DeleteFunc(names, func(n string) bool { return known[n].make == nil })
 	for _, n := range slices.Sorted(maps.Keys(known)) {
 		if !slices.Contains(names, n) {
 			names = append(names, n)
 		}
 	}
 	return names
-}
-
-func noParams(params map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(params)) {
-		return fmt.Errorf("unknown parameter %q; it has only pessimism", key)
-	}
-	return nil
 }
 
 // openPolicy makes the policy of a spec. closePolicy ends what it started.
@@ -125,15 +179,27 @@ func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.
 		return e, func() { _ = e.Close() }, nil
 	}
 	o.trained = spec.trained
-	params := maps.Clone(spec.params)
+	b, params := builtins()[spec.name], maps.Clone(spec.params)
+	if err := b.check(params); err != nil {
+		return nil, nil, wrongUse("--policy %s: %v", spec.text, err)
+	}
 	pessimism := 0.0
-	if text, ok := params["pessimism"]; ok {
-		delete(params, "pessimism")
+	if text, ok := params[pessimismParam]; ok {
+		delete(params, pessimismParam)
 		if pessimism, err = strconv.ParseFloat(text, 64); err != nil || !(pessimism >= 0) || math.IsInf(pessimism, 0) {
 			return nil, nil, wrongUse("--policy %s: pessimism %q is not a number of standard deviations, 0 or more", spec.text, text)
 		}
 	}
-	p, err = builtins()[spec.name](o, pessimism, params)
+	moving := map[string]string{}
+	for _, param := range baseline.MovingParams() {
+		if text, given := params[param.Key]; given && b.moves {
+			moving[param.Key] = text
+			delete(params, param.Key)
+		}
+	}
+	if p, err = b.make(o, pessimism, params); err == nil {
+		p, err = baseline.NewMoving(p, baseline.Options{Model: o.model, Pessimism: pessimism, Params: moving})
+	}
 	if err != nil {
 		return nil, nil, wrongUse("--policy %s: %v", spec.text, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cotenant/cotenant/place/metis"
+	"github.com/cotenant/cotenant/sim/compare"
 )
 
 // policySpec is one policy of --policy: NAME[@FILE][:key=value...], or
@@ -98,7 +99,7 @@ func parsePolicy(s string) (policySpec, error) {
 	case name == "":
 		return spec, wrongUse("--policy %q: a policy has a name; known are %s", s, strings.Join(policyNames(), ", "))
 	case !slices.Contains(policyNames(), name):
-		return spec, wrongUse("--policy %s: no such policy; known are %s, and exec:PROGRAM", name, strings.Join(policyNames(), ", "))
+		return spec, unknownPolicy(name, policyNames(), "services", compare.Names(), "jobs", metisName)
 	case hasFile && file == "":
 		return spec, wrongUse("--policy %s: no file after @", s)
 	case hasFile && name != metisName:
@@ -119,6 +120,17 @@ func parsePolicy(s string) (policySpec, error) {
 		spec.params[key] = value
 	}
 	return spec, nil
+}
+
+// unknownPolicy says of a name that is no policy for the one kind of things
+// (services or jobs) whether it is one for the other, and which was trained for
+// this one.
+func unknownPolicy(name string, known []string, kind string, others []string, other, trained string) error {
+	if slices.Contains(others, name) {
+		return wrongUse("--policy %s: a policy for %s (plan %s, simulate %s), not for %s; known here are %s, and exec:PROGRAM; %s is the one that was trained",
+			name, other, other, other, kind, strings.Join(known, ", "), trained)
+	}
+	return wrongUse("--policy %s: no such policy; known are %s, and exec:PROGRAM%s", name, strings.Join(known, ", "), didYouMean(name, known))
 }
 
 // splitWords splits a command at spaces; quotes, single or double, hold words

@@ -235,7 +235,7 @@ func TestSimulateJobsWrongUse(t *testing.T) {
 		{[]string{"simulate", "jobs", "--throughputs", "testdata/throughputs.json"}, "give --nodes CLASS:N"},
 		{[]string{"simulate", "jobs", "--throughputs", "x", "--contention"}, "keep one"},
 		{[]string{"simulate", "jobs", "stray"}, `unexpected argument "stray"`},
-		{small("--policy", "best"), `"best": no such policy; known are binpack`},
+		{small("--policy", "best"), "--policy best: no such policy; known are spread, binpack"},
 		{small("--policy", "greedy:patience=1"), `unknown parameter "patience"`},
 		{small("--policy", "greedy-wait:threshold=7"), "threshold=7 is not a number from"},
 		{small("--policy", "greedy:x"), `"x" is neither truth nor key=value`},

@@ -218,6 +218,11 @@ func parseJobPolicy(in *inputs, part string) (compare.Spec, error) {
 		spec, err := parsePolicy(part)
 		return compare.Spec{Text: spec.text, Name: spec.name, Argv: spec.argv}, err
 	}
+	name, _, _ := strings.Cut(strings.TrimSpace(part), ":")
+	name, _, _ = strings.Cut(name, "@")
+	if known := compare.Names(); !slices.Contains(known, name) {
+		return compare.Spec{Text: part}, unknownPolicy(name, known, "jobs", policyNames(), "services", compare.Harmony)
+	}
 	spec, err := compare.ParseSpec(part)
 	if err != nil {
 		return spec, wrongUse("--policy %v", err)

@@ -69,6 +69,18 @@ func Read(r io.Reader, f Format) (*Reader, error) {
 	return t, t.check(file)
 }
 
+// Command is what trained a policy, as its metadata tell; otherwise where they
+// do not.
+func (t *Reader) Command(otherwise string) string {
+	var training struct {
+		Command string `json:"command"`
+	}
+	if json.Unmarshal([]byte(t.Metadata["training"]), &training) != nil || training.Command == "" {
+		return otherwise
+	}
+	return training.Command
+}
+
 func (t *Reader) header(text []byte) error {
 	var header map[string]json.RawMessage
 	if err := json.Unmarshal(text, &header); err != nil {

@@ -28,16 +28,14 @@ type Options struct {
 // ErrUnknown is wrapped by New's error for a name that is none of Names.
 var ErrUnknown = errors.New("unknown policy")
 
-// param is a setting of a policy: its key, its default and its meaning.
-type param struct {
-	key, standard, meaning string
-}
+// Param is a setting of a policy by name: its default is Standard.
+type Param struct{ Key, Standard, Meaning string }
 
 // entry is a policy that New can make.
 type entry struct {
 	name      string
 	needModel bool
-	params    []param
+	params    []Param
 	make      func(Options, settings) (place.Policy, error)
 }
 
@@ -54,9 +52,20 @@ func Names() []string {
 	return names
 }
 
+// Params lists what can be set of a policy by Options.Params; nothing for a name
+// that is none of Names.
+func Params(name string) []Param {
+	for _, e := range entries {
+		if e.name == name {
+			return slices.Clone(e.params)
+		}
+	}
+	return nil
+}
+
 // New makes a policy by name. It is an error where the name is unknown
 // (ErrUnknown), where a policy that needs a model is given none, and where a
-// parameter is unknown or has a bad value; the error lists what is valid.
+// parameter is unknown, when the error lists what is valid, or has a bad value.
 func New(name string, o Options) (place.Policy, error) {
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == name })
 	if i < 0 {
@@ -67,14 +76,14 @@ func New(name string, o Options) (place.Policy, error) {
 		return nil, fmt.Errorf("policy %s: needs a model of interference; give samples or a model", name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Params)) {
-		if !slices.ContainsFunc(e.params, func(p param) bool { return p.key == key }) {
+		if !slices.ContainsFunc(e.params, func(p Param) bool { return p.Key == key }) {
 			return nil, fmt.Errorf("policy %s: unknown parameter %q; %s", name, key, e.valid())
 		}
 	}
 	s := settings{entry: e, given: o.Params}
 	p, err := e.make(o, s)
 	if err != nil {
-		return nil, fmt.Errorf("policy %s: %w; %s", name, err, e.valid())
+		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	return p, nil
 }
@@ -85,7 +94,7 @@ func (e entry) valid() string {
 	}
 	parts := make([]string, len(e.params))
 	for i, p := range e.params {
-		parts[i] = fmt.Sprintf("%s=%s (%s)", p.key, p.standard, p.meaning)
+		parts[i] = fmt.Sprintf("%s=%s (%s)", p.Key, p.Standard, p.Meaning)
 	}
 	return "valid, with defaults: " + strings.Join(parts, ", ")
 }
@@ -101,8 +110,8 @@ func (s settings) text(key string) string {
 		return v
 	}
 	for _, p := range s.entry.params {
-		if p.key == key {
-			return p.standard
+		if p.Key == key {
+			return p.Standard
 		}
 	}
 	return ""

@@ -313,7 +313,7 @@ func TestNewRefuses(t *testing.T) {
 		{"binpack", baseline.Options{Params: map[string]string{"x": "1"}}, `policy binpack: unknown parameter "x"; it has none`},
 		{"greedy-search", baseline.Options{Model: rates{}, Params: map[string]string{"eval": "1"}}, `unknown parameter "eval"; valid, with defaults: evals=`},
 		{"greedy-search", baseline.Options{Model: rates{}, Params: map[string]string{"kicks": "-1"}}, `parameter kicks="-1" is not a whole number`},
-		{"spread", baseline.Options{Params: map[string]string{"ties": "last"}}, `parameter ties="last" is none of random, first; valid`},
+		{"spread", baseline.Options{Params: map[string]string{"ties": "last"}}, `parameter ties="last" is none of random, first`},
 		{"paragon", baseline.Options{Model: rates{}, Params: map[string]string{"qos": "NaN"}}, `parameter qos="NaN" is not a number from 0 to 1`},
 	} {
 		_, err := baseline.New(c.name, c.o)

@@ -13,7 +13,7 @@ import (
 var paragonEntry = entry{
 	name:      "paragon",
 	needModel: true,
-	params:    []param{{"qos", "0.95", "performance that a task must keep, 0 to 1"}},
+	params:    []Param{{"qos", "0.95", "performance that a task must keep, 0 to 1"}},
 	make: func(o Options, s settings) (place.Policy, error) {
 		qos, err := s.number("qos", 0, 1)
 		return Paragon{Model: o.Model, QoS: qos, Explain: o.Explain}, err

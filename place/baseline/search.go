@@ -13,7 +13,7 @@ import (
 var searchEntry = entry{
 	name:      "greedy-search",
 	needModel: true,
-	params: []param{
+	params: []Param{
 		{"evals", "20000000", "work before it stops, in looks at a pair of nodes, about 0.1 us each"},
 		{"kicks", "3000", "perturbations to try"},
 		{"colocations", "150000", "different co-locations to look at before it stops"},

@@ -10,7 +10,7 @@ import (
 
 var spreadEntry = entry{
 	name: "spread",
-	params: []param{
+	params: []Param{
 		{"topology", "on", "on or off: count PodTopologySpread's soft defaults"},
 		{"ties", "random", "random or first: which of the best nodes"},
 	},

@@ -113,7 +113,7 @@ func Load(r io.Reader) (*File, error) {
 	}
 	f := &File{Notes: t.Metadata["notes"]}
 	if f.Encoder, err = strconv.Atoi(t.Metadata["encoder_version"]); err != nil || f.Encoder != encode.JobsVersion {
-		return nil, fmt.Errorf("encoder_version %s: this program makes features of version %d; train again, or use the program that it was trained with", t.Metadata["encoder_version"], encode.JobsVersion)
+		return nil, fmt.Errorf("encoder_version %s: this program makes features of version %d; train it again (%s), or use the program that it was trained with", t.Metadata["encoder_version"], encode.JobsVersion, t.Command("cotenant train jobs"))
 	}
 	if f.MaxWait, err = time.ParseDuration(t.Metadata["max_wait"]); err != nil {
 		return nil, fmt.Errorf("max_wait: %w; train again", err)

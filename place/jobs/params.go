@@ -48,6 +48,9 @@ type Settings struct {
 // ErrUnknown is wrapped by New's error for a name that is none of Names.
 var ErrUnknown = errors.New("unknown policy")
 
+// ErrParameter is wrapped by the error for a parameter that a policy lacks.
+var ErrParameter = errors.New("unknown parameter")
+
 // entry is a policy that New can make.
 type entry struct {
 	name   string
@@ -169,13 +172,13 @@ func check(params []Param, key string, v float64) error {
 		return nil
 	}
 	if len(params) == 0 {
-		return fmt.Errorf("unknown parameter %q; it has none", key)
+		return fmt.Errorf("%w %q; it has none", ErrParameter, key)
 	}
 	parts := make([]string, len(params))
 	for i, p := range params {
 		parts[i] = fmt.Sprintf("%s=%g (%s; %s)", p.Key, p.Default, p.Meaning, p.valid())
 	}
-	return fmt.Errorf("unknown parameter %q; valid, with defaults: %s", key, strings.Join(parts, ", "))
+	return fmt.Errorf("%w %q; valid, with defaults: %s", ErrParameter, key, strings.Join(parts, ", "))
 }
 
 func (p Param) valid() string {

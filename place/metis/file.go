@@ -167,7 +167,7 @@ func Load(r io.Reader) (*File, error) {
 	}
 	f := &File{Notes: t.Metadata["notes"]}
 	if f.Encoder, err = strconv.Atoi(t.Metadata["encoder_version"]); err != nil || f.Encoder != encode.ServicesVersion {
-		return nil, fmt.Errorf("encoder_version %s: this program makes features of version %d; train again, or use the program that it was trained with", t.Metadata["encoder_version"], encode.ServicesVersion)
+		return nil, fmt.Errorf("encoder_version %s: this program makes features of version %d; train it again (%s), or use the program that it was trained with", t.Metadata["encoder_version"], encode.ServicesVersion, t.Command("cotenant train services"))
 	}
 	var s netShapes
 	var o kept

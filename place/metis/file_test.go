@@ -190,6 +190,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		"one bit":        {flipped, "checksum"},
 		"newer":          {change(`"format_version":"1"`, `"format_version":"2"`), "format_version 2 is newer"},
 		"newer features": {change(version, `"encoder_version":"9"`), "encoder_version 9 is newer"},
+		"old features":   {reseal(change(version, `"encoder_version":"1"`)), "train it again (cotenant train services"},
 		"no features":    {reseal(change(version, `"encoder_version":"0"`)), "is not a version"},
 		"options":        {reseal(change(`\"divide\":\"\"`, `\"divide\":1234`)), "options"},
 		"divide":         {reseal(change(`\"divide\":\"\",\"parts\"`, `\"divide\":\"x\",\"part\"`)), "divide"},

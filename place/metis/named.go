@@ -32,16 +32,17 @@ func (f *File) Params() []Param {
 		divide = hierarchy
 	}
 	o := New(Nets{}, nil, f.options()).o
-	return []Param{
+	params := []Param{
 		{"search", "on", "on: exchanges between nodes follow where no more tasks are expected than pending; off: one pass alone, which is the default where divide is flat or even"},
 		{"divide", divide, "hierarchy, flat (among all nodes at once) or even (dealt out to the parts in turn)"},
 		{"parts", strconv.Itoa(o.Parts), "into how many parts each is split"},
 		{"refresh", strconv.FormatFloat(o.Refresh, 'g', -1, 64), "tasks, as a share of the nodes, between two looks at the whole cluster"},
 		{"samples", "1", "passes that a search follows, all but the first with turns that are drawn; the work is shared out among them"},
-		{"evals", "", "work of the search, as of greedy-search"},
-		{"kicks", "", "perturbations of the search, as of greedy-search"},
-		{"colocations", "", "different co-locations of the search, as of greedy-search"},
 	}
+	for _, p := range baseline.Params("greedy-search") {
+		params = append(params, Param{p.Key, p.Standard, "of the search: " + p.Meaning})
+	}
+	return params
 }
 
 // maxSamples bounds what is asked for by mistake.
@@ -68,7 +69,7 @@ func (f *File) Policy(s Settings) (place.Policy, error) {
 	}
 	o, search, err := f.read(s.Params)
 	if err != nil {
-		return nil, fmt.Errorf("policy metis: %w; %s", err, f.valid())
+		return nil, fmt.Errorf("policy metis: %w", err)
 	}
 	if o.Divide == Hierarchy && f.Nets.Part == nil {
 		return nil, fmt.Errorf("policy metis: the file has no network that chooses parts; it was trained with divide=%s", f.Divide)

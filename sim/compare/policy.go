@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -230,6 +231,9 @@ func (s Spec) New(ctx context.Context, w *World, speeds *jobs.Speeds, o PolicyOp
 		build = func(o making) (place.Policy, error) { return newOracle(o, w.truth()) }
 	}
 	p, err := build(m)
+	if errors.Is(err, jobs.ErrParameter) {
+		return nil, nil, fmt.Errorf("%w; %s", err, s.common())
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,6 +241,15 @@ func (s Spec) New(ctx context.Context, w *World, speeds *jobs.Speeds, o PolicyOp
 		return p, func() { _ = c.Close() }, nil
 	}
 	return p, func() {}, nil
+}
+
+// common says what every policy of the kind takes beside its own parameters.
+func (s Spec) common() string {
+	words := "and, of every policy, truth (it believes the truth) and pessimism=0 (standard deviations by which predictions are lowered; 0 to 10)"
+	if s.Name == Harmony {
+		words += ", and learn=0 (1: the network goes on learning, with --online)"
+	}
+	return words
 }
 
 // kind of the model that the policy believes, given that of the run.
