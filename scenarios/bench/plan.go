@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,17 +111,34 @@ func (b *bench) place(name string, sees interference.Model, t *truth, req place.
 	return e, took, nil
 }
 
-// policyOf makes a policy by its name on the command line, of whose parameters
-// it knows pessimism.
+// policyOf makes a policy as the command line names it: NAME[:KEY=VALUE...].
 func policyOf(spec string, m interference.Model) (place.Policy, error) {
-	name, text, given := strings.Cut(spec, ":pessimism=")
+	words := strings.Split(spec, ":")
+	params, moving := map[string]string{}, map[string]string{}
 	pessimism := 0.0
-	if given {
-		var err error
-		if pessimism, err = strconv.ParseFloat(text, 64); err != nil || !(pessimism >= 0) {
-			return nil, fmt.Errorf("policy %q: pessimism %q is not a number of at least 0", spec, text)
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch {
+		case key == "pessimism":
+			var err error
+			if pessimism, err = strconv.ParseFloat(value, 64); err != nil || !(pessimism >= 0) {
+				return nil, fmt.Errorf("policy %q: pessimism %q is not a number of at least 0", spec, value)
+			}
+		case slices.ContainsFunc(baseline.MovingParams(), func(p baseline.Param) bool { return p.Key == key }):
+			moving[key] = value
+		default:
+			params[key] = value
 		}
 	}
+	p, err := plain(words[0], params, m, pessimism)
+	if err != nil {
+		return nil, err
+	}
+	return baseline.NewMoving(p, baseline.Options{Model: m, Pessimism: pessimism, Params: moving})
+}
+
+// plain is a policy that moves nothing.
+func plain(name string, params map[string]string, m interference.Model, pessimism float64) (place.Policy, error) {
 	switch name {
 	case "bound":
 		return bound.New(m, bound.Options{Pessimism: pessimism}), nil
@@ -128,26 +146,15 @@ func policyOf(spec string, m interference.Model) (place.Policy, error) {
 		return bound.NewMeasured(m, bound.Options{}), nil
 	case "medea":
 		return bound.NewMedea(m, 0, bound.Options{}), nil
+	case "metis":
+		file, err := metis.Shipped(params["trained"])
+		if err != nil {
+			return nil, err
+		}
+		delete(params, "trained")
+		return file.Policy(metis.Settings{Model: m, Pessimism: pessimism, Params: params})
 	}
-	if trained, of := strings.CutPrefix(name, "metis:trained="); of {
-		return trainedOn(trained, m, pessimism)
-	}
-	return baseline.New(name, baseline.Options{Model: m, Pessimism: pessimism})
-}
-
-// trainedOn is a policy of place/metis that ships: TRAINED[:KEY=VALUE...].
-func trainedOn(text string, m interference.Model, pessimism float64) (place.Policy, error) {
-	words := strings.Split(text, ":")
-	file, err := metis.Shipped(words[0])
-	if err != nil {
-		return nil, err
-	}
-	params := map[string]string{}
-	for _, w := range words[1:] {
-		key, value, _ := strings.Cut(w, "=")
-		params[key] = value
-	}
-	return file.Policy(metis.Settings{Model: m, Pessimism: pessimism, Params: params})
+	return baseline.New(name, baseline.Options{Model: m, Pessimism: pessimism, Params: params})
 }
 
 // limit bounds a plan in truth. It does not depend on the order of the tasks,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/services"
 )
 
@@ -24,6 +25,8 @@ type streamSpec struct {
 	// Horizon and Warmup are durations, such as 24h.
 	Horizon string `json:"horizon"`
 	Warmup  string `json:"warmup"`
+	// Migrate is the cost of a move, such as 30s; without, nothing moves.
+	Migrate string `json:"migrate,omitempty"`
 	// Moments is at how many the bound is computed.
 	Moments int `json:"moments"`
 	// FirstSeed is added to the seeds 0, 1, ...
@@ -38,9 +41,10 @@ type streamSpec struct {
 //
 //	share       value / bound, averaged over the moments, of what the policy lets run
 //	served      the same with waiting tasks, which have no performance
+//	moves       of a task, in the mean, from its arrival to its end
 //	violations  times at which a constraint was broken, by any of the policies
 //	seconds     the policy and its decisions' bookkeeping
-var streamMetrics = []string{"share", "served", "violations", "seconds"}
+var streamMetrics = []string{"share", "served", "moves", "violations", "seconds"}
 
 // streamLifetime is the mean lifetime of a service.
 const streamLifetime = time.Hour
@@ -48,6 +52,7 @@ const streamLifetime = time.Hour
 func (s *streamSpec) validate() error {
 	_, horizonErr := time.ParseDuration(s.Horizon)
 	_, warmupErr := time.ParseDuration(s.Warmup)
+	_, migrateErr := time.ParseDuration(s.Migrate)
 	switch {
 	case s.Nodes < 1 || s.Slots < 1 || s.Moments < 1:
 		return fmt.Errorf("stream: nodes %d, slots %d, moments %d: each is at least 1", s.Nodes, s.Slots, s.Moments)
@@ -55,6 +60,8 @@ func (s *streamSpec) validate() error {
 		return fmt.Errorf("stream: load %g is no share of the slots between 0 and 1", s.Load)
 	case errors.Join(horizonErr, warmupErr) != nil:
 		return fmt.Errorf("stream: horizon and warmup: %w", errors.Join(horizonErr, warmupErr))
+	case s.Migrate != "" && migrateErr != nil:
+		return fmt.Errorf("stream: migrate: %w", migrateErr)
 	case s.Policy == "":
 		return errors.New("stream: no policy")
 	}
@@ -76,6 +83,7 @@ func (b *bench) stream(s *streamSpec, seed uint64) (map[string]float64, error) {
 	// Both were read by validate.
 	horizon, _ := time.ParseDuration(s.Horizon)
 	warmup, _ := time.ParseDuration(s.Warmup)
+	migrate, migrateErr := time.ParseDuration(s.Migrate)
 	draw := services.Stream{
 		Capacity: s.Nodes * s.Slots, Load: s.Load, Most: 1, Horizon: horizon, Lifetime: streamLifetime, Scaling: 1,
 		Workloads: t.workloads(), Mix: services.Uniform,
@@ -103,6 +111,7 @@ func (b *bench) stream(s *streamSpec, seed uint64) (map[string]float64, error) {
 		r, err := services.Run(services.Config{
 			Cluster: spec, Arrivals: arrivals, Truth: t.model, Policy: policy, Name: name, Objective: objective, Seed: seed,
 			Horizon: horizon, Warmup: warmup, Lifetime: streamLifetime, Samples: s.Moments, Stop: stop,
+			Migrate: sim.Price{On: migrateErr == nil, Cost: migrate},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
@@ -116,6 +125,7 @@ func (b *bench) stream(s *streamSpec, seed uint64) (map[string]float64, error) {
 		if i == 0 {
 			share = v.Share
 			m["share"], m["served"], m["seconds"] = v.Share, v.Served, took
+			m["moves"] = float64(r.Moved) / float64(max(1, r.Placed))
 			continue
 		}
 		m[aboveMetric+name] = share - v.Share

@@ -1,0 +1,250 @@
+package baseline
+
+import (
+	"slices"
+
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/interference"
+	"github.com/cotenant/cotenant/place"
+)
+
+// Moving lets a policy place what waits, and then moves running tasks that may
+// be moved (cluster.Running.Movable), or swaps two of them, where that gains
+// most: a greedy descent that stops when no exchange of two nodes is worth its
+// moves. Not safe for concurrent use.
+type Moving struct {
+	Policy    place.Policy
+	Model     interference.Model
+	Pessimism float64
+	// Most is how many tasks may move in one decision. 0 moves none.
+	Most int
+	// Least is what a move must gain, as a share of a task's performance alone. A
+	// move that stops a task for a time c pays where the task, or those beside it,
+	// stay for c/Least.
+	Least float64
+
+	values *place.Values
+}
+
+// MovingParams are the settings of a Moving by name.
+func MovingParams() []Param {
+	return []Param{
+		{"moves", "0", "most running tasks to move in a decision, where that is allowed"},
+		{"gain", "0.05", "what a move must gain at least, as a share of a task's performance alone"},
+	}
+}
+
+// NewMoving reads the settings of MovingParams. Without moves it is the policy
+// itself.
+func NewMoving(p place.Policy, o Options) (place.Policy, error) {
+	s := settings{entry: entry{params: MovingParams()}, given: o.Params}
+	most, err := s.whole("moves")
+	if err != nil {
+		return nil, err
+	}
+	least, err := s.number("gain", 0, 10)
+	if err != nil || most == 0 {
+		return p, err
+	}
+	return &Moving{Policy: p, Model: o.Model, Pessimism: o.Pessimism, Most: most, Least: least}, nil
+}
+
+// Place implements place.Policy.
+func (m *Moving) Place(req place.Request) (place.Decision, error) {
+	d, err := m.Policy.Place(req)
+	if err != nil || m.Most == 0 {
+		return d, err
+	}
+	moves, err := m.moves(req, d)
+	d.Move = append(d.Move, moves...)
+	return d, err
+}
+
+// moves finds what to move once the decision holds.
+func (m *Moving) moves(req place.Request, d place.Decision) ([]place.Move, error) {
+	running := req.View.Running()
+	var gone []int
+	var free []cluster.Task
+	for i := range running {
+		if r := &running[i]; r.Movable && len(r.On) == 0 {
+			gone, free = append(gone, i), append(free, r.Task)
+		}
+	}
+	if len(gone) == 0 || len(running)+len(d.Bind) < 2 {
+		return nil, nil
+	}
+	pending := map[cluster.TaskID]cluster.Task{}
+	for _, t := range req.Tasks() {
+		pending[t.ID] = t
+	}
+	var fixed []cluster.Running // what was placed this moment
+	for _, b := range d.Bind {
+		fixed = append(fixed, cluster.Running{Task: pending[b.Task], Node: b.Node, On: b.Devices})
+	}
+	view, err := req.View.Next(gone, fixed)
+	if err != nil {
+		return nil, err
+	}
+	b := NewBoard(m.trial(place.Request{View: view, Pending: []cluster.Group{{Name: "running", Tasks: free}}, Objective: req.Objective}))
+	s := &moving{exchanges: newExchanges(b), stop: req.Stopped, on: make([][][]int, len(view.Nodes())), to: make([]int, len(free))}
+	for i, at := range gone {
+		node, _ := view.NodeIndex(running[at].Node)
+		k := b.trial.Kind(i)
+		b.Put(k, node)
+		s.hold(i, k, node)
+		s.to[i] = node
+	}
+	s.descend(m.Most, m.Least*s.unit())
+	var moves []place.Move
+	for i, at := range gone {
+		if to := view.Nodes()[s.to[i]].Name; to != running[at].Node {
+			moves = append(moves, place.Move{Task: free[i].ID, To: to})
+		}
+	}
+	return moves, nil
+}
+
+// trial keeps what the model said from decision to decision.
+func (m *Moving) trial(req place.Request) *place.Trial {
+	if m.values != nil && m.values.Len() < movingMemory {
+		if t, ok := place.NewTrialOn(req, m.values); ok {
+			return t
+		}
+	}
+	t := place.NewTrial(req, m.Model, m.Pessimism)
+	m.values = t.Values
+	return t
+}
+
+// movingMemory is how many co-locations are kept, about 1 kB each.
+const movingMemory = 50_000
+
+// moving is one decision of Moving.
+type moving struct {
+	*exchanges
+	stop func() bool
+	on   [][][]int // by node and kind: the tasks there, those that moved last
+	to   []int     // by task: the node
+}
+
+// unit is what a task alone adds to the objective, in the mean over the kinds
+// that run; 0 where it is none that adds up, such as the number of nodes, so
+// that every gain counts.
+func (s *moving) unit() float64 {
+	v := s.trial.Values
+	if o := v.Objective(); o.Mean == 0 && o.P99 == 0 {
+		return 0
+	}
+	sum, n := 0.0, 0
+	for _, state := range s.live {
+		for _, it := range s.states[state].items {
+			alone := v.Next(v.Empty(v.Class(s.states[state].config)), s.trial.Workload(int(it.kind)))
+			if value := v.Value(alone); value.Known {
+				sum += value.Sum
+				n++
+			}
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// descend makes the exchanges that gain most, as long as each is worth least a
+// task that it moves, until most have moved.
+func (s *moving) descend(most int, least float64) {
+	s.focus()
+	for moved := 0; moved < most && !s.stop(); {
+		n := s.one(most-moved, least)
+		if n == 0 {
+			return
+		}
+		moved += n
+	}
+}
+
+// one makes the best exchange of at most so many tasks and returns how many
+// it moved.
+func (s *moving) one(most int, least float64) int {
+	var found []offer
+	for i, a := range s.live {
+		for _, b := range s.live[i:] {
+			if a == b && len(s.nodes[a]) < 2 {
+				continue
+			}
+			e := s.best(a, b, swaps)
+			if e.gain <= tiny {
+				continue
+			}
+			out, in := s.change(a, e.a), s.change(e.a, a)
+			if n := len(out) + len(in); n <= most && e.gain > least*float64(n) {
+				found = append(found, offer{a, b, e, out, in})
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(x, y offer) int {
+		switch {
+		case x.worth(least) > y.worth(least):
+			return -1
+		case x.worth(least) < y.worth(least):
+			return 1
+		}
+		return 0
+	})
+	for _, f := range found {
+		n, m := int(s.nodes[f.a][0]), int(s.nodes[f.b][0])
+		if f.a == f.b {
+			m = int(s.nodes[f.b][1])
+		}
+		if s.apply(n, m, f.e) {
+			for _, k := range f.out {
+				s.carry(int(k), n, m)
+			}
+			for _, k := range f.in {
+				s.carry(int(k), m, n)
+			}
+			return len(f.out) + len(f.in)
+		}
+	}
+	return 0
+}
+
+// offer is an exchange of nodes in two states, and the kinds of the tasks
+// that leave the first for the second, and come from it.
+type offer struct {
+	a, b    int32
+	e       exchange
+	out, in []int32
+}
+
+// worth is the gain above what its moves must bring.
+func (p *offer) worth(least float64) float64 {
+	return p.e.gain - least*float64(len(p.out)+len(p.in))
+}
+
+// change lists the kinds that a node has more of in state from than in to.
+func (s *moving) change(from, to int32) []int32 {
+	var kinds []int32
+	for _, it := range s.states[from].items {
+		for range it.count - s.states[to].count(it.kind) {
+			kinds = append(kinds, it.kind)
+		}
+	}
+	return kinds
+}
+
+func (s *moving) hold(task, kind, node int) {
+	if s.on[node] == nil {
+		s.on[node] = make([][]int, s.trial.Kinds())
+	}
+	s.on[node][kind] = append(s.on[node][kind], task)
+}
+
+// carry takes a task of a kind from a node to another: one that has moved
+// before, if there is one, since it stands still anyway.
+func (s *moving) carry(kind, from, to int) {
+	tasks := s.on[from][kind]
+	i := len(tasks) - 1
+	task := tasks[i]
+	s.on[from][kind] = tasks[:i]
+	s.hold(task, kind, to)
+	s.to[task] = to
+}
