@@ -40,9 +40,9 @@ func TestShippedSuiteReadsRealOutput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, ok := shipped(t).Workload(c.workload)
-			if !ok {
-				t.Fatal("not in the suite")
+			w, err := shipped(t).Workload(c.workload)
+			if err != nil {
+				t.Fatal(err)
 			}
 			r := &reader{read: &w.Read}
 			begin := time.Unix(1e9, 0)

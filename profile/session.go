@@ -55,9 +55,9 @@ var ErrPaused = errors.New("paused: the time is over; run the same command to go
 func (s *Suite) Check(names []string) error {
 	var missing []string
 	for _, name := range names {
-		w, ok := s.Workload(name)
-		if !ok {
-			return fmt.Errorf("workload %q is not in the suite; it has %s", name, strings.Join(s.Names(), ", "))
+		w, err := s.Workload(name)
+		if err != nil {
+			return err
 		}
 		for _, n := range w.Needs {
 			what, found := n.Program, true
@@ -178,9 +178,9 @@ func (s *Session) prepare(ctx context.Context, steps []Step) error {
 	done := map[string]bool{}
 	for _, step := range steps {
 		for _, name := range step.Colocation.Workloads() {
-			w, ok := s.Suite.Workload(name)
-			if !ok {
-				return fmt.Errorf("workload %q is not in the suite; it has %s", name, strings.Join(s.Suite.Names(), ", "))
+			w, err := s.Suite.Workload(name)
+			if err != nil {
+				return err
 			}
 			if done[name] || len(w.Prepare) == 0 {
 				continue

@@ -333,14 +333,14 @@ func (w *Workload) check() *fieldError {
 	return nil
 }
 
-// Workload finds a workload by name.
-func (s *Suite) Workload(name string) (*Workload, bool) {
+// Workload finds a workload by name; the error lists those there are.
+func (s *Suite) Workload(name string) (*Workload, error) {
 	for i := range s.Workloads {
 		if s.Workloads[i].Name == name {
-			return &s.Workloads[i], true
+			return &s.Workloads[i], nil
 		}
 	}
-	return nil, false
+	return nil, fmt.Errorf("workload %q is not in the suite; it has %s", name, strings.Join(s.Names(), ", "))
 }
 
 // Names lists the workloads in the suite's order.

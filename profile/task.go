@@ -72,9 +72,9 @@ func (s *Session) colocation(ctx context.Context, c cluster.Colocation, repeats 
 func (s *Session) newTasks(c cluster.Colocation) ([]*task, error) {
 	var tasks []*task
 	for _, name := range c.Workloads() {
-		w, ok := s.Suite.Workload(name)
-		if !ok {
-			return tasks, fmt.Errorf("workload %q is not in the suite", name)
+		w, err := s.Suite.Workload(name)
+		if err != nil {
+			return tasks, err
 		}
 		for i := range c[name] {
 			s.tasks++

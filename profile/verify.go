@@ -68,7 +68,7 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 
 func (s *Session) knows(c cluster.Colocation) bool {
 	for w := range c {
-		if _, ok := s.Suite.Workload(w); !ok {
+		if _, err := s.Suite.Workload(w); err != nil {
 			return false
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	exitDone     = 0
 	exitFailed   = 1
 	exitWrongUse = 2
+	exitOutside  = 3 // of profile --verify
 )
 
 func main() {
@@ -59,16 +60,29 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exitFailed
 	}
 	fmt.Fprintf(errs, "cotenant: %s\n", err)
+	return exitOf(err)
+}
+
+// exitOf is the exit code of what a command came to.
+func exitOf(err error) int {
+	var outside *outsideError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &outside):
+		return exitOutside
+	}
 	return exitFailed
 }
 
 func newRoot() *cobra.Command {
 	root := group("cotenant", "Place workloads where they interfere least",
-		profileCommand(), fitCommand(), planCommand(), trainCommand(), simulateCommand(), serveCommand(), demoCommand(), importCommand(),
+		profileCommand(), fitCommand(), planCommand(), trainCommand(), simulateCommand(), serveCommand(), explainCommand(), reportCommand(), demoCommand(), importCommand(),
 	)
 	root.Long = "Cotenant places workloads where they interfere least.\n\n" +
 		"It measures what co-located programs do to each other, learns it, and plans:\n" +
-		"results on stdout, progress on stderr; exit 0 done, 1 failed, 2 wrong use."
+		"results on stdout, progress on stderr; exit 0 done, 1 failed, 2 wrong use,\n" +
+		"3 of profile --verify, where a cell lies outside what its spread states."
 	root.Version = version()
 	root.SetVersionTemplate("cotenant {{.Version}}\n")
 	root.SetFlagErrorFunc(nearFlag)
@@ -136,6 +150,12 @@ func (e *wrongUseError) Error() string { return e.words }
 func wrongUse(format string, args ...any) error {
 	return &wrongUseError{fmt.Sprintf(format, args...)}
 }
+
+// outsideError is of a verification in which no more cells lie outside than
+// chance explains: exit 3.
+type outsideError struct{ words string }
+
+func (e *outsideError) Error() string { return e.words }
 
 func version() string {
 	info, ok := debug.ReadBuildInfo()

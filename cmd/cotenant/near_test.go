@@ -40,11 +40,11 @@ func TestSlips(t *testing.T) {
 
 func TestMistypedWordsAreGuessed(t *testing.T) {
 	for args, want := range map[string]string{
-		"plan services --batch testdata/batch.csv --nodes 3 --policy gredy":            "did you mean greedy?",
-		"plan services --batch testdata/batch.csv --nodes 3 --policy metis:pessimsm=1": "did you mean pessimism?",
-		"plan services --batch testdata/batch.csv --nodes 3 --policy harmony":          "a policy for jobs (plan jobs, simulate jobs), not for services",
-		"plan services --batch testdata/batch.csv --nodes 3 --objective meen":          "did you mean mean?",
-		"plan services --batch testdata/batch.csv --nodes 3 --order roundrobn":         "did you mean roundrobin?",
+		"plan services --batch testdata/batch.csv --nodes 3 --policy gredy":                                             "did you mean greedy?",
+		"plan services --samples testdata/samples.jsonl --batch testdata/batch.csv --nodes 3 --policy metis:pessimsm=1": "did you mean pessimism?",
+		"plan services --batch testdata/batch.csv --nodes 3 --policy harmony":                                           "a policy for jobs (plan jobs, simulate jobs), not for services",
+		"plan services --batch testdata/batch.csv --nodes 3 --objective meen":                                           "did you mean mean?",
+		"plan services --batch testdata/batch.csv --nodes 3 --order roundrobn":                                          "did you mean roundrobin?",
 		"plan services --btch x":                              "did you mean --batch?",
 		"plan jobs --contention --policy metis":               "a policy for services (plan services, simulate services), not for jobs",
 		"simulate jobs --contention --policy gredy-wat":       "did you mean greedy-wait?",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,11 @@ func profileCommand() *cobra.Command {
 		Short: "Measure what co-located programs do to each other on this machine",
 		Long: `Runs real programs side by side on this machine and records each one's rate and
 latency, alone and together, as samples (JSON Lines). Every finished repeat is
-on disk at once: after Ctrl-C the same command goes on where it was.
+on disk at once: after Ctrl-C the same command goes on where it was. Until it is
+done, FILE.unfinished stands beside the record and holds that command.
+
+--verify ends with exit code 3 where a cell lies outside what its spread states,
+and with 1 where more do than chance explains.
 
 The suite that ships needs the Debian packages of profile/suite/packages.txt;
 docs/profile.md explains how to write another one.`,
@@ -151,9 +156,16 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	if f.verify > 0 {
 		checks, err := session.Verify(ctx, f.verify, f.seed)
 		if err != nil {
-			return interrupted(ctx, err)
+			if ctx.Err() != nil {
+				err = stopped("nothing is kept of a verification")
+			}
+			return err
 		}
 		return f.printChecks(cmd.OutOrStdout(), checks)
+	}
+	command := commandLine(cmd, "output", "max-duration")
+	if err := writeFile(unfinishedMark(f.out), []byte(command+"\n")); err != nil {
+		return err
 	}
 	err = session.Run(ctx, profile.Plan(colocations, measure, f.seed))
 	if bar != nil {
@@ -161,20 +173,29 @@ func (f *profileFlags) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case errors.Is(err, profile.ErrPaused):
-		fmt.Fprintln(errs, err)
+		fmt.Fprintf(errs, "%s: %s\n", err, command)
 		return nil
+	case ctx.Err() != nil:
+		return stopped("what was finished is on record; go on with: %s", command)
 	case err != nil:
-		return interrupted(ctx, err)
+		return err
+	}
+	if err := os.Remove(unfinishedMark(f.out)); err != nil {
+		return err
 	}
 	return f.print(cmd.OutOrStdout(), log.Samples())
 }
 
-// interrupted says what a Ctrl-C leaves behind.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return stopped("what was finished is on record, the same command goes on")
+// unfinishedMark is a file beside a record that holds the command which finishes
+// it, for as long as that has not come to its end.
+func unfinishedMark(record string) string { return record + ".unfinished" }
+
+// warnUnfinished says so where measurements are those of a profile that was
+// stopped before its end: what they lack would otherwise be a riddle.
+func warnUnfinished(log io.Writer, record string) {
+	if command, err := os.ReadFile(unfinishedMark(record)); err == nil {
+		fmt.Fprintf(log, "--samples: %s: its profile was stopped before the end, so that measurements are missing; finish it with: %s\n", record, bytes.TrimSpace(command))
 	}
-	return err
 }
 
 func (f *profileFlags) workDir() (string, error) {
@@ -301,8 +322,8 @@ func (f *profileFlags) choice(s *profile.Suite) ([]cluster.Colocation, []string,
 
 func (f *profileFlags) known(s *profile.Suite, names []string) error {
 	for i, n := range names {
-		if _, ok := s.Workload(n); !ok {
-			return wrongUse("workload %q is not in the suite; it has %s", n, strings.Join(s.Names(), ", "))
+		if _, err := s.Workload(n); err != nil {
+			return wrongUse("%v%s", err, didYouMean(n, s.Names()))
 		}
 		if slices.Contains(names[:i], n) {
 			return wrongUse("--workloads: %q is given twice", n)

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/cotenant/cotenant/profile"
 )
 
 // tickers is a suite of two shell loops.
@@ -61,6 +66,55 @@ func TestProfileMeasuresOnceAndPrints(t *testing.T) {
 	table, _, code := cotenant(t, append(args, "-o", "table")...)
 	if code != exitDone || !strings.Contains(table, "COLOCATION") || !strings.Contains(table, "NOISE OF") {
 		t.Errorf("exit %d, table:\n%s", code, table)
+	}
+}
+
+// What an interrupted profile leaves says how it is finished, to whoever reads
+// it, and no more once it is.
+func TestAnUnfinishedProfileSaysHowToFinishIt(t *testing.T) {
+	suite := file(t, "suite.yaml", tickers)
+	record := filepath.Join(t.TempDir(), "samples.jsonl")
+	args := []string{"profile", "--suite", suite, "--out", record, "--work", t.TempDir(), "--limits", "off"}
+	fit := []string{"fit", "--samples", record, "--model", "linear"}
+	finish := "cotenant profile --limits=off --out=" + record + " --suite=" + suite
+	_, errs, code := cotenant(t, append(args, "--max-duration", "600ms")...)
+	if code != exitDone || !strings.Contains(errs, finish) {
+		t.Fatalf("paused: exit %d: %s", code, errs)
+	}
+	if _, errs, _ := cotenant(t, fit...); !strings.Contains(errs, "its profile was stopped before the end") || !strings.Contains(errs, "finish it with: "+finish) {
+		t.Errorf("what reads it says %q", errs)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, errs, code := cotenantWith(t, ctx, "", args...); code != exitFailed || !strings.Contains(errs, "cotenant: interrupted; what was finished is on record; go on with: "+finish) {
+		t.Errorf("interrupted: exit %d: %s", code, errs)
+	}
+	if _, errs, code := cotenant(t, args...); code != exitDone {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if _, errs, code := cotenant(t, fit...); code != exitDone || strings.Contains(errs, "stopped before") {
+		t.Errorf("finished, what reads it ends with %d and says %q", code, errs)
+	}
+}
+
+// A cell outside is no success, and no failure where chance explains it.
+func TestVerifyExitCodes(t *testing.T) {
+	checks := make([]profile.Check, 40)
+	for i := range checks {
+		checks[i].Within = true
+	}
+	f := profileFlags{output: "json"}
+	for _, c := range []struct {
+		outside int
+		want    int
+	}{{0, exitDone}, {1, exitOutside}, {profile.Allowed(40), exitOutside}, {profile.Allowed(40) + 1, exitFailed}} {
+		for i := range c.outside {
+			checks[i].Within = false
+		}
+		err := f.printChecks(io.Discard, checks)
+		if got := exitOf(err); got != c.want {
+			t.Errorf("%d outside: exit %d (%v); want %d", c.outside, got, err, c.want)
+		}
 	}
 }
 

@@ -122,6 +122,9 @@ func (f *profileFlags) printChecks(w io.Writer, checks []profile.Check) error {
 	if err != nil {
 		return err
 	}
+	if outside > 0 && outside <= allowed {
+		return &outsideError{fmt.Sprintf("verify: %d of %d cells lie outside their stated spread; chance allows %d, so measure again before you doubt the record", outside, len(checks), allowed)}
+	}
 	if outside > allowed {
 		return fmt.Errorf("verify: %d of %d cells lie outside their stated spread, more than the %d that chance allows: the machine, its load or the programs changed; measure again", outside, len(checks), allowed)
 	}

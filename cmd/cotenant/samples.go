@@ -23,6 +23,7 @@ func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, 
 	o := formats.Options{Name: f.samples, Strict: f.strict, Columns: f.columns}
 	samples, report, err := formats.ReadSamples(bytes.NewReader(data), o)
 	warn(log, "samples", report)
+	warnUnfinished(log, f.samples)
 	if err != nil {
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
