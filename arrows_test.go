@@ -36,6 +36,7 @@ var layers = []string{
 	"place/bound",
 	"place/harmony",
 	"place/metis",
+	"explain",
 	"external",
 	"balance",
 	"sim",

@@ -205,20 +205,12 @@ func (d demands) requests(field string) (cluster.Resources, error) {
 	return requests, nil
 }
 
-// podWorkload is the label's workload, else the name of the first image
-// without registry, tag and digest.
 func podWorkload(m meta, o podObject) string {
-	if w := m.Metadata.Labels[WorkloadLabel]; w != "" {
-		return w
+	images := make([]string, len(o.Spec.Containers))
+	for i, c := range o.Spec.Containers {
+		images[i] = c.Image
 	}
-	for _, c := range o.Spec.Containers {
-		name, _, _ := strings.Cut(c.Image, "@")
-		name = name[strings.LastIndexByte(name, '/')+1:]
-		if name, _, _ = strings.Cut(name, ":"); name != "" {
-			return name
-		}
-	}
-	return ""
+	return PodWorkload(m.Metadata.Labels, images)
 }
 
 // podRole is the role that Kubeflow's operators label, else a replica.
@@ -238,21 +230,8 @@ func podRole(m meta) cluster.Role {
 // gangs, else by its owner, else itself.
 func podGroup(m meta, o podObject) (name string, gang bool) {
 	in := m.Metadata.Namespace + "/"
-	if g := o.Spec.SchedulingGroup.PodGroupName; g != "" {
-		return in + g, true
-	}
-	for _, key := range []string{"scheduling.x-k8s.io/pod-group", "kueue.x-k8s.io/pod-group-name", "training.kubeflow.org/job-name"} {
-		if g := m.Metadata.Labels[key]; g != "" {
-			return in + g, true
-		}
-	}
-	for _, key := range []string{"scheduling.k8s.io/group-name", "gang.scheduling.koordinator.sh/name"} {
-		if g := m.Metadata.Annotations[key]; g != "" {
-			return in + g, true
-		}
-	}
-	if set := m.Metadata.Labels["jobset.sigs.k8s.io/jobset-name"]; set != "" {
-		return in + set, true
+	if g, ok := PodGang(m.Metadata.Labels, m.Metadata.Annotations, o.Spec.SchedulingGroup.PodGroupName); ok {
+		return in + g.Name, true
 	}
 	for _, o := range m.Metadata.OwnerReferences {
 		if o.Controller {

@@ -64,6 +64,24 @@ type kubernetes struct {
 	nodes   []cluster.Node
 	pods    []pod
 	ended   int // pods that have Succeeded or Failed
+	// each, where not nil, gets the objects instead.
+	each func(kind string, object []byte) error
+}
+
+// ReadObjects reads what ReadKubernetes reads, and hands each object to each
+// as it is, with its kind. An error of each is that object's: it is left out, or
+// with Options.Strict ends the reading.
+func ReadObjects(r io.Reader, o Options, each func(kind string, object []byte) error) (Report, error) {
+	o = o.withDefaults()
+	in, err := unpack(r, o)
+	if err != nil {
+		return Report{}, err
+	}
+	k := &kubernetes{reporter: newReporter(o, "item"), each: each}
+	if err := k.read(in); err != nil {
+		return k.Report, err
+	}
+	return k.done(k.items, "objects")
 }
 
 func (k *kubernetes) read(in *bufio.Reader) error {
@@ -260,6 +278,13 @@ func (k *kubernetes) item(object []byte, kind string) error {
 	}
 	if m.Kind == "" {
 		m.Kind = kind
+	}
+	if k.each != nil {
+		if err := k.each(m.Kind, object); err != nil {
+			return k.bad(n, fmt.Errorf("%s %s/%s: %w", m.Kind, m.Metadata.Namespace, m.Metadata.Name, err))
+		}
+		k.Read++
+		return nil
 	}
 	if m.Kind != "Node" && m.Kind != "Pod" {
 		if m.Kind == "" {
