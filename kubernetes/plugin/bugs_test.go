@@ -118,7 +118,8 @@ func TestScoresAreScores(t *testing.T) {
 // While a plan is made, another scheduler fills all of its nodes but the first
 // pod's: the plan is redone for the others.
 func TestClusterChangesUnderThePlan(t *testing.T) {
-	w := start(t, enforceArgs, nodes(6, "8")...)
+	// The window is long enough for all to come on a machine that is busy.
+	w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 300ms", nodes(6, "8")...)
 	greedy, err := w.plugin.(*Plugin).brain.Now().Services()
 	if err != nil {
 		t.Fatal(err)

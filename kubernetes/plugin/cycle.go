@@ -27,6 +27,18 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	e := p.waiting.see(pod, time.Now())
+	if status := p.gathers(e, pod, mode); status != nil {
+		return status
+	}
+	if status := p.outOfTurn(e); status != nil {
+		return status
+	}
+	p.waiting.turnOf(e)
+	return nil
+}
+
+// gathers says what the pod's group is waited for; nil where it may go.
+func (p *Plugin) gathers(e *entry, pod *v1.Pod, mode config.Mode) *fwk.Status {
 	w := p.waiting
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,13 +58,19 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	}
 	if e.released || alone {
 		e.released = true
-		e.turn, e.issued = true, keepIssued(e)
 		return nil
 	}
 	if gang && !g.enough() {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("%d of at least %d pods of gang %s are there", g.there(), g.minimum(), g.name))
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("waits up to %s for more pods of %s", mostWindows*p.args.GroupWindow.Duration, g.name))
+}
+
+// turnOf notes that the scheduler will try the pod.
+func (w *waiting) turnOf(e *entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.turn, e.issued = true, keepIssued(e)
 }
 
 // keepIssued is the plan that an entry comes to its turn with: none where the
@@ -77,6 +95,7 @@ func (p *Plugin) tick(ctx context.Context) {
 		case now := <-ticker.C:
 			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration, p.owners.want))
 			p.lookAfterGangs(ctx, now)
+			p.passTurn(now)
 			if p.args.JobsPolicy != nil {
 				p.activate(p.waiting.room(now, p.args.GroupWindow.Duration))
 			}
@@ -137,7 +156,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return p.inPodGroup(ctx, state, pod, infos)
 	}
 	e := p.waiting.see(pod, time.Now())
-	if status := p.takeTurn(e); status != nil {
+	if status := p.outOfTurn(e); status != nil {
 		return nil, status
 	}
 	if mode == config.Assist {
@@ -151,6 +170,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	d.Fallback, d.Why = why.Code, why.Words
 	if why.Code == plan.NoRoom && p.holdsGang(e) {
+		p.waiting.tried(e.view.Group, time.Now())
+		p.endTurn(e.view.Group)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Words)
 	}
 	p.record.fallback(pod, why)
@@ -159,13 +180,6 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // PreFilterExtensions implements framework.PreFilterPlugin.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
-
-func (p *Plugin) holdsGang(e *entry) bool {
-	p.waiting.mu.Lock()
-	defer p.waiting.mu.Unlock()
-	g := p.waiting.groups[e.view.Group]
-	return g != nil && g.holdsGang()
-}
 
 // assign finds the pod's node: that of its plan if the node is still as it was,
 // else that of a new plan. Without one, the reason says why.

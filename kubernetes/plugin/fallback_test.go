@@ -40,7 +40,7 @@ func TestPodsAreScheduledWhateverThePolicyDoes(t *testing.T) {
 		"is full": {func(r place.Request) (place.Decision, error) { return allOn(r, "n0"), nil }, plan.BadDecision},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, timeBudget: 50ms, timePerPod: 0s", nodes(4, "2")...)
+			w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, timeBudget: 500ms, timePerPod: 0s", nodes(4, "2")...)
 			w.policyOf(c.policy)
 			w.create(list(4, "red")...)
 			w.settles(4)

@@ -12,62 +12,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// takeTurn lets the gangs that the plugin holds together be placed one at a
-// time: two that each had some of the other's nodes would wait for ever. It
-// returns nil where the pod may go on.
-func (p *Plugin) takeTurn(e *entry) *fwk.Status {
-	if !p.holdsGang(e) {
-		return nil
-	}
-	p.turnMu.Lock()
-	defer p.turnMu.Unlock()
-	if p.turn != "" && p.turn != e.view.Group && p.waiting.unfinished(p.turn) {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "waits while gang "+p.turn+" is placed")
-	}
-	p.turn = e.view.Group
-	return nil
-}
-
-// endTurn lets other gangs have theirs. No lock may be held.
-func (p *Plugin) endTurn(group string) {
-	p.turnMu.Lock()
-	mine := p.turn == group
-	if mine {
-		p.turn = ""
-	}
-	p.turnMu.Unlock()
-	if mine {
-		p.activate(p.waiting.gangsThatWait(group))
-	}
-}
-
-// unfinished reports whether some pods of a gang have a node and it is not
-// permitted.
-func (w *waiting) unfinished(name string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	g := w.groups[name]
-	return g != nil && len(g.reserved) > 0 && !g.permitted
-}
-
-// gangsThatWait lists the pods of gangs that are complete and have no node.
-func (w *waiting) gangsThatWait(but string) []*v1.Pod {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []*v1.Pod
-	for name, g := range w.groups {
-		if name == but || !g.holdsGang() || !g.enough() {
-			continue
-		}
-		for uid, e := range g.pending {
-			if e.released && g.reserved[uid] == "" {
-				out = append(out, e.pod)
-			}
-		}
-	}
-	return out
-}
-
 // Permit implements framework.PermitPlugin: the pods of a gang wait for each
 // other.
 func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
@@ -149,6 +93,7 @@ func (p *Plugin) giveUp(name string, held []types.UID, why string) {
 	if len(held) > 0 {
 		gangsEnded.WithLabelValues("rejected").Inc()
 	}
+	p.waiting.tried(name, time.Now())
 	p.endTurn(name)
 }
 

@@ -44,10 +44,9 @@ type core struct {
 	planned  time.Time // when the last one was begun
 	policies *policies
 
-	// turn is the gang that is being placed: one at a time, so that no two wait for
-	// each other's nodes.
+	// turnMu comes before the lock of waiting.
 	turnMu sync.Mutex
-	turn   string
+	turn   turn
 }
 
 // New makes the plugin. In the mode shadow it is one that has none of the

@@ -84,6 +84,9 @@ type group struct {
 	// partial is since when the gang runs in part; zero where it does not. asked
 	// and evicted say what was done about it.
 	partial time.Time
+	// tried is how much had changed when the gang found no place last, at triedAt.
+	tried   int
+	triedAt time.Time
 	asked   bool
 	evicted bool
 }
@@ -313,7 +316,7 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 		}
 		for _, e := range g.pending {
 			if !e.released {
-				e.released, e.turn = true, true
+				e.released, e.turn = true, !g.holdsGang() // a gang's turn comes later
 				out = append(out, e)
 			}
 		}
