@@ -345,6 +345,11 @@ func (i *installed) reload() {
 	if d := i.decision(i.bound("green")["green"]); d.Version != second || d.Planned == "" {
 		i.Errorf("a pod that the new model alone knows: %+v, version %s", d, second)
 	}
+	for _, r := range i.replicas {
+		if e := i.event(namespace, r.name, "CotenantFilesLoaded"); !strings.Contains(e.Note, second) {
+			i.Errorf("event %q does not name version %s", e.Note, second)
+		}
+	}
 	broken := bytes.Clone(good)
 	broken[len(broken)-1] ^= 1
 	i.model(broken)
@@ -353,6 +358,9 @@ func (i *installed) reload() {
 		i.until("the broken model is refused", func() (bool, error) {
 			return strings.Contains(i.metrics(r), `cotenant_reloads_total{outcome="refused"} 1`), nil
 		})
+		if e := i.event(namespace, r.name, "CotenantFilesRefused"); e.Type != corev1.EventTypeWarning || !strings.Contains(e.Note, second) {
+			i.Errorf("event %s %q, which version stays is %s", e.Type, e.Note, second)
+		}
 		if v := i.version(r); v != second {
 			i.Errorf("%s uses version %s after a broken file, want %s", r.name, v, second)
 		}

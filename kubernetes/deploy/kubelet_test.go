@@ -94,17 +94,16 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) *replica {
 		command = c.Command
 	}
 	env := append([]string{}, config.Env...)
+	fields := map[string]string{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID)}
 	for _, e := range c.Env {
-		switch {
-		case e.ValueFrom == nil:
-			env = append(env, e.Name+"="+e.Value)
-		case e.ValueFrom.FieldRef.FieldPath == "metadata.name":
-			env = append(env, e.Name+"="+pod.Name)
-		case e.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
-			env = append(env, e.Name+"="+pod.Namespace)
-		default:
+		value := e.Value
+		if e.ValueFrom != nil {
+			value = fields[e.ValueFrom.FieldRef.FieldPath]
+		}
+		if value == "" {
 			k.Fatalf("pod %s: variable %s", pod.Name, e.Name)
 		}
+		env = append(env, e.Name+"="+value)
 	}
 	env = append(env, "KUBERNETES_SERVICE_HOST="+api.Hostname(), "KUBERNETES_SERVICE_PORT="+api.Port())
 	r.Program, err = k.plane.StartContainer(ctx, controlplane.Container{

@@ -174,10 +174,12 @@ func (c *core) keep(ctx context.Context) {
 		case err != nil:
 			reloads.WithLabelValues("refused").Inc()
 			c.logger.Error(err, "Files are bad: what was read before stays in use")
+			c.record.files(v1.EventTypeWarning, "CotenantFilesRefused", c.brain.Now().Version, err.Error())
 		case changed:
 			reloads.WithLabelValues("loaded").Inc()
 			noteVersion(c.handle.ProfileName(), c.brain.Now().Version)
 			c.logger.Info("Files changed: a new version is in use", "version", c.brain.Now().Version)
+			c.record.files(v1.EventTypeNormal, "CotenantFilesLoaded", c.brain.Now().Version, "version "+c.brain.Now().Version+" of the model and policy files is in use")
 		}
 	}
 }

@@ -98,17 +98,21 @@ func (r *recorder) fallback(pod *v1.Pod, why plan.Reason) {
 	r.event(pod, kind, "CotenantFallback", "left to the scheduler's own scores: %s: %s", why.Code, why.Words)
 }
 
-// event is cut to what the API server takes.
+// event tells of a pod.
 func (r *recorder) event(pod *v1.Pod, kind, reason, format string, args ...any) {
 	if !r.events {
 		return
 	}
-	const most = 1000
-	note := fmt.Sprintf(format, args...)
-	if len(note) > most {
-		note = note[:most] + "..."
-	}
 	if e := r.handle.EventRecorder(); e != nil {
-		e.Eventf(pod, nil, kind, reason, "Scheduling", "%s", note)
+		e.Eventf(pod, nil, kind, reason, "Scheduling", "%s", clipped(fmt.Sprintf(format, args...)))
 	}
+}
+
+// clipped shortens what an event says to what the API server takes.
+func clipped(note string) string {
+	const most = 1000
+	if len(note) > most {
+		return note[:most] + "..."
+	}
+	return note
 }
