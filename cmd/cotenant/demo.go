@@ -142,6 +142,7 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	if err := p.writeTables(tables, plans, false); err != nil {
 		return err
 	}
+	fmt.Fprintln(tables, p.whyCareful(plans))
 
 	replay, err := f.replay(ctx, log, tables)
 	if err != nil {
@@ -152,7 +153,7 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 		Title: "Cotenant: what " + name + " show", Created: time.Now(), Command: "cotenant demo", Measured: measured,
 		Split: trial.words(), Models: trial.report(), Plan: p.report(limit, plans, failures),
 	}
-	data.Plan.Sees = fmt.Sprintf("a neural model that learned from %d of the co-locations; the policy measured uses only those that it learned from", trial.train)
+	data.Plan.Sees = fmt.Sprintf("a neural model that learned from %d of the co-locations; the policy measured uses only those that it learned from. %s", trial.train, p.whyCareful(plans))
 	if replay != nil {
 		data.Jobs = replay.report()
 	}
@@ -210,18 +211,19 @@ func (f *demoFlags) writeRows(w io.Writer, models []fitRow, plans []plan, replay
 	return nil
 }
 
-// careful are policies that guard against choosing what the model merely
-// over-predicts: on noisy measurements that is what searching finds first.
-var careful = []string{"greedy-search:pessimism=1", "bound:pessimism=1"}
+// trusting are the policies that search as they would be if they took every
+// prediction as it is: on noisy measurements they find first what the model
+// merely over-predicts.
+var trusting = []string{"metis:pessimism=0", "greedy-search:pessimism=0", "bound:pessimism=0"}
 
 // placeAll computes the bound and asks every policy.
 func (p *planInput) placeAll(ctx context.Context, log io.Writer) (limitOf, []plan, []failure, error) {
 	f := &planFlags{order: "random"}
 	var err error
-	if f.specs, err = parsePolicies(append(policyNames(), careful...)); err != nil {
+	if f.specs, err = parsePolicies(append(policyNames(), trusting...)); err != nil {
 		return limitOf{}, nil, nil, err
 	}
-	if err := p.open(ctx, f); err != nil {
+	if err := p.open(ctx, f, log); err != nil {
 		return limitOf{}, nil, nil, err
 	}
 	bar := newProgress(log, "place", len(p.policies)+1)

@@ -59,6 +59,7 @@ var policyWords = map[string]string{
 	"medea":         "turns measurements into rules of who may share a node, then solves an integer program",
 	"measured":      "plans with measured co-locations alone, without a model",
 	"greedy":        "to the node where the predicted gain is largest",
+	metisName:       "the policy that was trained, then swaps and moves while they help",
 	"greedy-search": "greedy, then swaps and moves while they help",
 	"bound":         "a linear program over all co-locations, rounded and improved",
 }
@@ -67,10 +68,29 @@ var policyWords = map[string]string{
 func wordsOf(policy string) string {
 	name, params, _ := strings.Cut(policy, ":")
 	words := policyWords[name]
-	if k, ok := strings.CutPrefix(params, "pessimism="); ok {
-		words += "; takes predictions lower by " + k + " times their standard deviation"
+	if params == "pessimism=0" {
+		words += "; takes predictions as they are"
 	}
 	return words
+}
+
+// whyCareful says what it brings here that policies which search take
+// predictions lower, by the plans of those that do and those that do not.
+func (p *planInput) whyCareful(plans []plan) string {
+	if p.unsure < doubtful {
+		return fmt.Sprintf("The model is unsure of what it predicts by %.0f %% (median), so policies take it as it is.", 100*p.unsure)
+	}
+	by := map[string]plan{}
+	for _, r := range plans {
+		by[r.Policy] = r
+	}
+	var parts []string
+	for _, text := range trusting {
+		name, _, _ := strings.Cut(text, ":")
+		parts = append(parts, fmt.Sprintf("%s was promised %s and reached %s; %s reached %s",
+			text, by[text].ValuePredicted.text(4), by[text].ValueTrue.text(4), name, by[name].ValueTrue.text(4)))
+	}
+	return fmt.Sprintf("The model is unsure of what it predicts by %.0f %% (median). A search finds first what it over-predicts, so policies that search take predictions\nlower by a standard deviation; pessimism=0 turns that off:\n%s.", 100*p.unsure, strings.Join(parts, "\n"))
 }
 
 // report is what the policies made of the batch, for the page.

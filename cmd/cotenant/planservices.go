@@ -28,6 +28,7 @@ type planInput struct {
 	objective place.Objective
 	policies  []opened
 	seeds     []uint64
+	unsure    float64 // doubt of the belief, where policies search
 }
 
 // opened is a policy ready to be asked.
@@ -73,7 +74,7 @@ func planServices(cmd *cobra.Command, f *planFlags) error {
 		return err
 	}
 	ctx := cmd.Context()
-	if err := p.open(ctx, f); err != nil {
+	if err := p.open(ctx, f, log); err != nil {
 		return err
 	}
 	bar := newProgress(log, "plan services", len(p.seeds)*len(p.policies)+1)
@@ -274,9 +275,10 @@ type failure struct {
 }
 
 // open makes the policies. Programs start when they are first asked.
-func (p *planInput) open(ctx context.Context, f *planFlags) error {
+func (p *planInput) open(ctx context.Context, f *planFlags, log io.Writer) error {
+	options := policyOptions{model: p.source.belief, timeLimit: f.limit, explain: f.explain, pessimism: p.careful(log, f.specs)}
 	for _, spec := range f.specs {
-		policy, closePolicy, err := openPolicy(ctx, spec, policyOptions{model: p.source.belief, timeLimit: f.limit, explain: f.explain})
+		policy, closePolicy, err := openPolicy(ctx, spec, options)
 		if err != nil {
 			return err
 		}

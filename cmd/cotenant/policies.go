@@ -25,6 +25,7 @@ type policyOptions struct {
 	model     interference.Model
 	timeLimit time.Duration
 	explain   bool
+	pessimism float64     // of policies that search, unless told otherwise
 	trained   *metis.File // of the policy metis; nil is the one that ships
 }
 
@@ -105,7 +106,7 @@ func makeMetis(o policyOptions, pessimism float64, params map[string]string) (pl
 func (b builtin) all() []baseline.Param {
 	all := slices.Clone(b.params)
 	if b.believes {
-		all = append(all, baseline.Param{Key: pessimismParam, Standard: "0", Meaning: "standard deviations by which predictions are lowered"})
+		all = append(all, baseline.Param{Key: pessimismParam, Standard: "0", Meaning: "standard deviations by which predictions are lowered; 1 where the policy searches and the model is unsure"})
 	}
 	if b.moves {
 		all = append(all, baseline.MovingParams()...)
@@ -184,6 +185,9 @@ func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.
 		return nil, nil, wrongUse("--policy %s: %v", spec.text, err)
 	}
 	pessimism := 0.0
+	if spec.searches() {
+		pessimism = o.pessimism
+	}
 	if text, ok := params[pessimismParam]; ok {
 		delete(params, pessimismParam)
 		if pessimism, err = strconv.ParseFloat(text, 64); err != nil || !(pessimism >= 0) || math.IsInf(pessimism, 0) {
