@@ -27,6 +27,10 @@ type jobEntry struct {
 	Workers  int    `json:"workers"`
 	// ParameterServers are of the workload WORKLOAD/ps.
 	ParameterServers int `json:"parameter_servers"`
+	// MinWorkers and MaxWorkers are how far it may be scaled (--scale); without
+	// MaxWorkers it is not.
+	MinWorkers int `json:"min_workers"`
+	MaxWorkers int `json:"max_workers"`
 	// Devices of each worker; nil means 1.
 	Devices *int `json:"devices"`
 	// Requests are of each worker, PSRequests of each parameter server; without,
@@ -42,7 +46,7 @@ type jobEntry struct {
 const maxGang = 1 << 16
 
 // jobColumns are the columns of a CSV of jobs.
-var jobColumns = []string{"name", "workload", "workers", "parameter_servers", "devices", "arrival", "priority"}
+var jobColumns = []string{"name", "workload", "workers", "parameter_servers", "devices", "arrival", "priority", "min_workers", "max_workers"}
 
 // readJobs reads the jobs that wait, in order of arrival.
 func readJobs(in *inputs, file string) ([]cluster.Group, error) {
@@ -93,7 +97,10 @@ func (e jobEntry) group() (cluster.Group, error) {
 		devices = *e.Devices
 	}
 	workers := max(e.Workers, 1)
-	g := cluster.Group{Name: e.Name, Gang: true, Priority: e.Priority}
+	g := cluster.Group{Name: e.Name, Gang: true, Priority: e.Priority, MaxWorkers: e.MaxWorkers}
+	if e.MaxWorkers > 0 {
+		g.MinWorkers = max(e.MinWorkers, 1)
+	}
 	switch {
 	case e.Name == "":
 		return g, errors.New("no name")
@@ -101,6 +108,8 @@ func (e jobEntry) group() (cluster.Group, error) {
 		return g, errors.New("no workload: name what its workers run")
 	case e.Workers < 0 || e.ParameterServers < 0 || workers+e.ParameterServers > maxGang:
 		return g, fmt.Errorf("%d workers and %d parameter servers; give 1 to %d tasks in all", e.Workers, e.ParameterServers, maxGang)
+	case e.MaxWorkers == 0 && e.MinWorkers != 0 || e.MaxWorkers != 0 && (e.MinWorkers < 0 || max(e.MinWorkers, 1) > workers || e.MaxWorkers < workers || e.MaxWorkers > maxGang):
+		return g, fmt.Errorf("min_workers %d, max_workers %d: its %d workers must lie between them; without max_workers it is not scaled", e.MinWorkers, e.MaxWorkers, workers)
 	case devices < 0 || devices > 1024:
 		return g, fmt.Errorf("%d devices for each worker; give 0 to 1024", devices)
 	}
@@ -197,6 +206,10 @@ func readJobTable(what string, data []byte) (entries []jobEntry, where []string,
 				e.Arrival.text = text
 			case "priority":
 				e.Priority = n
+			case "min_workers":
+				e.MinWorkers = n
+			case "max_workers":
+				e.MaxWorkers = n
 			}
 		}
 		entries, where = append(entries, e), append(where, fmt.Sprintf("%s (%s)", at, e.Name))

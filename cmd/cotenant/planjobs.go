@@ -33,6 +33,7 @@ type planJobsFlags struct {
 	strict      bool
 	policies    []string
 	migrate     time.Duration
+	scale       time.Duration
 	limit       time.Duration
 	seed        uint64
 	output      string
@@ -84,6 +85,7 @@ docs/simulate.md describes the file of jobs.`,
 	fl.BoolVar(&f.strict, "strict", false, "fail on the first bad record of a file instead of leaving it out")
 	fl.StringArrayVar(&f.policies, "policy", []string{"greedy-wait"}, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM; harmony is the one that was trained")
 	fl.DurationVar(&f.migrate, "migrate", 0, "allow running jobs to move, at this `cost` of standing still")
+	fl.DurationVar(&f.scale, "scale", 0, "allow jobs with max_workers to get more or fewer workers, running ones at this `cost` of standing still")
 	fl.DurationVar(&f.limit, "time-limit", 0, "most `time` for a decision of an exec: policy (default 1m)")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
 	outputFlag(cmd, &f.output)
@@ -93,8 +95,8 @@ docs/simulate.md describes the file of jobs.`,
 func (f *planJobsFlags) run(cmd *cobra.Command) error {
 	in := &inputs{stdin: cmd.InOrStdin(), ctx: cmd.Context()}
 	log := cmd.ErrOrStderr()
-	if f.migrate < 0 || f.limit < 0 {
-		return wrongUse("--migrate %s, --time-limit %s: negative", f.migrate, f.limit)
+	if f.migrate < 0 || f.scale < 0 || f.limit < 0 {
+		return wrongUse("--migrate %s, --scale %s, --time-limit %s: negative", f.migrate, f.scale, f.limit)
 	}
 	if err := checkOutput(f.output); err != nil {
 		return err
@@ -218,6 +220,14 @@ func (f *planJobsFlags) request(in *inputs, log io.Writer, w *compare.World) (pl
 	}
 	if len(pending) == 0 {
 		return place.Request{}, wrongUse("which jobs? give --jobs FILE, or a --cluster with pods that wait")
+	}
+	if f.scale == 0 { // policies scale whatever shows bounds
+		for i := range c.Running {
+			c.Running[i].Sizes = nil
+		}
+		for i := range pending {
+			pending[i].MinWorkers, pending[i].MaxWorkers = 0, 0
+		}
 	}
 	view, err := cluster.NewSnapshot(c.Spec)
 	if err != nil {
@@ -381,7 +391,7 @@ func (f *planJobsFlags) plan(ctx context.Context, spec compare.Spec, w *compare.
 		model = linear
 	}
 	speeds := w.Speeds(model, spec.Pessimism())
-	policy, end, err := spec.New(ctx, w, speeds.Fork(), compare.PolicyOptions{Migrate: f.migrate, Explain: true, Limit: f.limit})
+	policy, end, err := spec.New(ctx, w, speeds.Fork(), compare.PolicyOptions{Migrate: f.migrate, Scale: f.scale, Explain: true, Limit: f.limit})
 	if err != nil {
 		return nil, wrongUse("--policy %s: %v", spec.Text, err)
 	}

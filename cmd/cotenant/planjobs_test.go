@@ -34,6 +34,7 @@ func TestPlanJobsGolden(t *testing.T) {
 		{"planjobs.table", waiting("--nodes", "v100:1x2,k80:1", "--jobs", queue, "--policy", "greedy-wait,spread")},
 		{"planjobs.json", waiting("--nodes", "v100:1x2,k80:1", "--jobs", queue, "-o", "json")},
 		{"planjobs-busy.csv", waiting("--cluster", "testdata/busy.json", "--migrate", "1s", "--policy", "greedy:horizon=100000,matching", "-o", "csv")},
+		{"planjobs-elastic.csv", waiting("--cluster", "testdata/elastic.json", "--jobs", file(t, "n.yaml", "jobs: [{name: n, workload: resnet-50/32, workers: 2}]"), "--scale", "1s", "-o", "csv")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, code := cotenant(t, c.args...)

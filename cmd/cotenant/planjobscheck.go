@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -12,14 +13,22 @@ import (
 // tasks that do not wait or run, gangs in part, devices, slots and resources
 // that are not there.
 func carryOut(req place.Request, d place.Decision) (*cluster.Snapshot, error) {
-	if len(d.Resize) > 0 {
-		return nil, fmt.Errorf("resizes job %q; a plan does not scale jobs", d.Resize[0].Group)
+	sizes := map[string]int{}
+	for _, z := range d.Resize {
+		if _, twice := sizes[z.Group]; twice {
+			return nil, fmt.Errorf("resizes job %q twice", z.Group)
+		}
+		sizes[z.Group] = z.Workers
 	}
 	tasks := map[cluster.TaskID]cluster.Running{}
 	for _, g := range req.Pending {
 		for _, t := range g.Tasks {
 			tasks[t.ID] = cluster.Running{Task: t, Group: g.Name, Started: req.Now}
 		}
+	}
+	wants, err := resized(req, sizes, tasks)
+	if err != nil {
+		return nil, err
 	}
 	decided := map[cluster.TaskID]bool{}
 	once := func(id cluster.TaskID) error {
@@ -49,11 +58,21 @@ func carryOut(req place.Request, d place.Decision) (*cluster.Snapshot, error) {
 		}
 	}
 	for _, g := range req.Pending {
-		if n := bound[g.Name]; g.Gang && n > 0 && n < len(g.Tasks) {
-			return nil, fmt.Errorf("%d of %d tasks of job %q are placed; jobs are placed whole", n, len(g.Tasks), g.Name)
+		want, scaled := wants[g.Name]
+		if !scaled {
+			want = len(g.Tasks)
+		}
+		if n := bound[g.Name]; g.Gang && (n > 0 || scaled) && n != want {
+			return nil, fmt.Errorf("%d of %d tasks of job %q are placed; jobs are placed whole", n, want, g.Name)
+		}
+		delete(wants, g.Name)
+	}
+	running := slices.DeleteFunc(slices.Clone(req.View.Running()), func(r cluster.Running) bool { return ends(r, sizes) })
+	for _, name := range slices.Sorted(maps.Keys(wants)) {
+		if bound[name] != wants[name] {
+			return nil, fmt.Errorf("%d of %d new workers of job %q are placed", bound[name], wants[name], name)
 		}
 	}
-	running := slices.Clone(req.View.Running())
 	for _, m := range d.Move {
 		i := slices.IndexFunc(running, func(r cluster.Running) bool { return r.ID == m.Task })
 		if i < 0 {
@@ -75,6 +94,86 @@ func carryOut(req place.Request, d place.Decision) (*cluster.Snapshot, error) {
 		changed[m.To] = true
 	}
 	return after, checkRoomOf(after, changed)
+}
+
+// resized makes the workers that jobs are to get known as tasks that wait, and
+// counts by job how many tasks must then be bound: of a job that waits all, of
+// one that runs those that are new.
+func resized(req place.Request, sizes map[string]int, tasks map[cluster.TaskID]cluster.Running) (wants map[string]int, err error) {
+	wants = map[string]int{}
+	met := map[string]bool{}
+	begin := func(name string, z *cluster.Sizes) (int, error) {
+		n := sizes[name]
+		met[name] = true
+		if z == nil || n < z.MinWorkers || n > z.MaxWorkers {
+			return 0, fmt.Errorf("resizes job %q to %d workers, which its bounds do not allow", name, n)
+		}
+		return n, nil
+	}
+	join := func(name string, z *cluster.Sizes, i int, like cluster.Task) {
+		like.ID = z.WorkerID(name, i)
+		tasks[like.ID] = cluster.Running{Task: like, Group: name, Started: req.Now, Sizes: z}
+	}
+	for _, g := range req.Pending {
+		if _, ok := sizes[g.Name]; !ok {
+			continue
+		}
+		z := g.Sizes()
+		n, err := begin(g.Name, z)
+		if err != nil {
+			return nil, err
+		}
+		var like cluster.Task
+		for _, t := range g.Tasks {
+			if t.Role == cluster.Worker {
+				like = t
+				delete(tasks, t.ID)
+			}
+		}
+		wants[g.Name] = n + len(g.Tasks) - len(z.Workers)
+		for i := range n {
+			join(g.Name, z, i, like)
+		}
+	}
+	workers := map[string]int{}
+	for _, r := range req.View.Running() {
+		if _, ok := sizes[r.Group]; ok && r.Role == cluster.Worker {
+			workers[r.Group]++
+		}
+	}
+	for _, r := range req.View.Running() {
+		if workers[r.Group] == 0 || met[r.Group] || r.Role != cluster.Worker {
+			continue
+		}
+		n, err := begin(r.Group, r.Sizes)
+		if err != nil {
+			return nil, err
+		}
+		wants[r.Group] = max(0, n-workers[r.Group])
+		for i := workers[r.Group]; i < n; i++ {
+			join(r.Group, r.Sizes, i, r.Task)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if !met[name] {
+			return nil, fmt.Errorf("resizes job %q, which neither waits nor runs", name)
+		}
+	}
+	return wants, nil
+}
+
+// ends reports whether a worker that runs is one of those that its job loses.
+func ends(r cluster.Running, sizes map[string]int) bool {
+	n, ok := sizes[r.Group]
+	if !ok || r.Role != cluster.Worker || r.Sizes == nil {
+		return false
+	}
+	for i := range n {
+		if r.Sizes.WorkerID(r.Group, i) == r.ID {
+			return false
+		}
+	}
+	return true
 }
 
 // checkRoomOf holds what runs on some nodes against what they have.

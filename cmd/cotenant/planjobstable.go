@@ -18,7 +18,9 @@ type jobPlan struct {
 	Job      string `json:"job"`
 	Workload string `json:"workload"`
 	Tasks    int    `json:"tasks"`
-	// Decision is place, wait or move.
+	// Workers is how many it is to have, where that is another number than now.
+	Workers int `json:"workers,omitempty"`
+	// Decision is place, wait, move or resize (which may move tasks, too).
 	Decision string          `json:"decision"`
 	Bind     []place.Binding `json:"bind"`
 	Move     []place.Move    `json:"move,omitempty"`
@@ -44,20 +46,36 @@ func describeJobs(policy string, req place.Request, d place.Decision, after *clu
 	for _, m := range d.Move {
 		move[m.Task] = m
 	}
+	sizes := map[string]int{}
+	for _, z := range d.Resize {
+		sizes[z.Group] = z.Workers
+	}
 	var out []jobPlan
 	for _, g := range req.Pending {
 		p := jobPlan{
 			Policy: policy, Job: g.Name, Workload: g.Tasks[0].Workload, Tasks: len(g.Tasks), Decision: "wait", Bind: []place.Binding{},
 			Progress: number(math.NaN()), Before: number(before), After: number(total),
 		}
+		ids := make([]cluster.TaskID, 0, len(g.Tasks))
 		for _, t := range g.Tasks {
-			if b, ok := bind[t.ID]; ok {
+			ids = append(ids, t.ID)
+		}
+		if n, ok := sizes[g.Name]; ok {
+			p.Workers = n
+			ids = append(ids, added(g.Sizes(), g.Name, len(g.Sizes().Workers), n)...)
+		}
+		for _, id := range ids {
+			if b, ok := bind[id]; ok {
 				p.Decision = "place"
 				p.Bind = append(p.Bind, b)
 				p.Progress = number(byJob[g.Name])
 			} else if p.Why == "" {
-				p.Why = hold[t.ID]
+				p.Why = hold[id]
 			}
+		}
+		p.Tasks = max(p.Tasks, len(p.Bind))
+		if p.Decision == "place" {
+			p.Tasks = len(p.Bind)
 		}
 		if p.Decision == "place" {
 			p.Why = d.Why[p.Bind[0].Task].Words
@@ -65,9 +83,16 @@ func describeJobs(policy string, req place.Request, d place.Decision, after *clu
 		out = append(out, p)
 	}
 	moved := map[string]int{}
+	workers := map[string]int{}
+	for _, r := range req.View.Running() {
+		if r.Role == cluster.Worker {
+			workers[jobOf(r)]++
+		}
+	}
 	for _, r := range req.View.Running() {
 		m, ok := move[r.ID]
-		if !ok {
+		n, scaled := sizes[jobOf(r)]
+		if !ok && (!scaled || n == workers[jobOf(r)]) {
 			continue
 		}
 		at, seen := moved[jobOf(r)]
@@ -78,11 +103,33 @@ func describeJobs(policy string, req place.Request, d place.Decision, after *clu
 				Policy: policy, Job: jobOf(r), Workload: r.Workload, Decision: "move", Bind: []place.Binding{},
 				Progress: number(byJob[jobOf(r)]), Before: number(before), After: number(total), Why: d.Why[r.ID].Words,
 			})
+			if scaled && r.Sizes != nil {
+				p := &out[at]
+				p.Decision, p.Workers = "resize", n
+				for _, id := range added(r.Sizes, jobOf(r), workers[jobOf(r)], n) {
+					p.Bind = append(p.Bind, bind[id])
+				}
+				p.Tasks = len(p.Bind)
+				if p.Why == "" {
+					p.Why = fmt.Sprintf("from %d workers to %d", workers[jobOf(r)], n)
+				}
+			}
 		}
-		out[at].Move = append(out[at].Move, m)
-		out[at].Tasks++
+		if ok {
+			out[at].Move = append(out[at].Move, m)
+			out[at].Tasks++
+		}
 	}
 	return out
+}
+
+// added are the workers that a job of some gets on the way to more.
+func added(z *cluster.Sizes, job string, from, to int) []cluster.TaskID {
+	var ids []cluster.TaskID
+	for i := from; i < to; i++ {
+		ids = append(ids, z.WorkerID(job, i))
+	}
+	return ids
 }
 
 func jobOf(r cluster.Running) string {
