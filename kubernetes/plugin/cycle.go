@@ -188,10 +188,7 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 	id := e.view.Task.ID
 	p.waiting.takesTurn(e.pod.UID)
 	if !s.Known(e.view.Task.Workload) {
-		return &Decision{Version: s.Version}, plan.Reason{
-			Code:  plan.WorkloadUnknown,
-			Words: fmt.Sprintf("the model knows no workload %q; measure it, or name another with the label cotenant.dev/workload", e.view.Task.Workload),
-		}
+		return &Decision{Version: s.Version}, unknown(s, e.view.Task.Workload)
 	}
 	x := p.waiting.issuedTo(e.pod.UID)
 	if n := e.pod.Status.NominatedNodeName; n != "" && (x == nil || x.Node[id] != n) {
@@ -217,6 +214,17 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 		x, why = nil, "stale"
 	}
 	return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: refused}
+}
+
+// unknown is why nothing is decided for a workload that is not known.
+func unknown(s *brain.State, workload string) plan.Reason {
+	if s.Bad != "" {
+		return plan.Reason{Code: plan.BadFiles, Words: "no model or policy is in use: " + s.Bad}
+	}
+	return plan.Reason{
+		Code:  plan.WorkloadUnknown,
+		Words: fmt.Sprintf("the model knows no workload %q; measure it, or name another with the label cotenant.dev/workload", workload),
+	}
 }
 
 // decision is what the plan says of a pod but for its node.

@@ -59,6 +59,29 @@ func allOn(r place.Request, node string) place.Decision {
 	return d
 }
 
+// A scheduler that starts with a file which is cut off schedules by the stock
+// scores, says why of each pod, and takes up its work with a good file.
+func TestStartWithABadFile(t *testing.T) {
+	w := startWith(t, twoColours[:40], "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
+	w.create(list(2, "red")...)
+	w.settles(2)
+	if told := w.told(); strings.Count(told, "bad-files") != 2 {
+		t.Errorf("not each of two pods is told of bad-files once:\n%s", told)
+	}
+	w.writeSamples(twoColours)
+	p := w.plugin.(*Plugin)
+	for end := time.Now().Add(5 * time.Second); p.brain.Now().Bad != ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the good file was not loaded")
+		}
+	}
+	w.create(list(2, "blue")...)
+	w.settles(4)
+	if told := w.told(); strings.Contains(told, "bad-files") {
+		t.Errorf("with a good file:\n%s", told)
+	}
+}
+
 func TestBadFilesAreRefusedAndGoodOnesLoaded(t *testing.T) {
 	w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
 	p := w.plugin.(*Plugin)

@@ -59,9 +59,9 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := config.Validate(field.NewPath("pluginConfig").Key(Name), args); err != nil {
 		return nil, err
 	}
-	b, err := brain.New(filesOf(args))
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	b, bad := brain.New(filesOf(args))
+	if b == nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, bad)
 	}
 	registerMetrics()
 	objective, err := place.ParseObjective(args.Objective)
@@ -76,6 +76,11 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	c.owners = newOwners(h.SharedInformerFactory())
 	c.record = newRecorder(h, args, c.logger)
 	noteVersion(h.ProfileName(), b.Now().Version)
+	if bad != nil {
+		reloads.WithLabelValues("refused").Inc()
+		c.logger.Error(bad, "Files are bad: pods go by the scheduler's own scores until there are better ones")
+		c.record.files(v1.EventTypeWarning, "CotenantFilesRefused", b.Now().Version, bad.Error())
+	}
 	shadow := args.Most() == config.Shadow || args.Most() == config.Ignore
 	c.waiting.always = shadow
 	if err := c.watch(ctx); err != nil {

@@ -96,7 +96,7 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 	var batch []*entry
 	for _, pod := range list {
 		if !s.Known(pods.Workload(pod)) {
-			p.record.fallback(pod, plan.Reason{Code: plan.WorkloadUnknown, Words: "the model knows no workload " + pods.Workload(pod)})
+			p.record.fallback(pod, unknown(s, pods.Workload(pod)))
 			return nil
 		}
 		batch = append(batch, p.waiting.see(pod, time.Now()))

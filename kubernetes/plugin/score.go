@@ -13,7 +13,6 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
-	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 	"github.com/cotenant/cotenant/place"
 )
@@ -51,8 +50,9 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	d := &Decision{Mode: config.Assist, Version: s.Version, Policy: "score"}
 	state.Write(decisionKey, d)
 	if !s.Known(w) {
-		d.Fallback, d.Why = plan.WorkloadUnknown, "the model knows no workload "+w
-		p.record.fallback(pod, plan.Reason{Code: d.Fallback, Words: d.Why})
+		why := unknown(s, w)
+		d.Fallback, d.Why = why.Code, why.Words
+		p.record.fallback(pod, why)
 		return fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(scoreKey, &gains{s, w})

@@ -59,10 +59,16 @@ type world struct {
 // flow such as "mode: enforce, slotsPerNode: 2".
 func start(t *testing.T, args string, objects ...runtime.Object) *world {
 	t.Helper()
+	return startWith(t, twoColours, args, objects...)
+}
+
+// startWith is start with other samples.
+func startWith(t *testing.T, samples, args string, objects ...runtime.Object) *world {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{T: t, ctx: ctx, client: fake.NewClientset(objects...), bound: map[string]int{}, events: make(chan string, 10000)}
 	w.samples = filepath.Join(t.TempDir(), "samples.jsonl")
-	w.writeSamples(twoColours)
+	w.writeSamples(samples)
 	w.client.PrependReactor("create", "pods", w.bind)
 	w.client.PrependWatchReactor("pods", w.watch)
 	cfg := configuration(t, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %q}}", args, w.samples))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -47,6 +48,9 @@ type State struct {
 	Model interference.Model
 	// Version tells states apart: a hash of all that was read.
 	Version string
+	// Bad is why the files could not be read, where none were before: nothing is
+	// known then. "" otherwise.
+	Bad string
 
 	known   map[string]bool
 	classes []string
@@ -66,21 +70,50 @@ type Brain struct {
 	bad    string // hash of files that were refused, so that they are refused once
 }
 
-// New reads the files. It is an error where they are bad: a scheduler starts
-// with a model that it can use, or says why not.
+// New reads the files. Where they are bad it is an error, and there is a Brain
+// nevertheless, which knows nothing until Reload finds better ones: pods are to
+// be scheduled whatever a file holds. There is none where what is asked for makes
+// no sense with any files.
 func New(files Files) (*Brain, error) {
+	if err := files.check(); err != nil {
+		return nil, err
+	}
 	b := &Brain{files: files}
 	content, hash, err := files.read()
-	if err != nil {
-		return nil, err
+	var s *State
+	if err == nil {
+		s, err = files.state(content, hash)
+	} else {
+		hash = err.Error()
 	}
-	s, err := files.state(content, hash)
 	if err != nil {
-		return nil, err
+		b.bad = hash
+		s = &State{Version: NoVersion, Bad: err.Error(), known: map[string]bool{}, files: files}
 	}
 	b.now.Store(s)
-	return b, nil
+	return b, err
 }
+
+// NoVersion is that of a State of no files.
+const NoVersion = "none"
+
+// check finds what no file can make good.
+func (f Files) check() error {
+	if f.Model == "" && f.Samples == "" {
+		return errNothing
+	}
+	if names := append(baseline.Names(), "metis"); !slices.Contains(names, f.Services.Name) {
+		return fmt.Errorf("services policy: unknown policy %q; known are %s", f.Services.Name, strings.Join(names, ", "))
+	}
+	if f.Jobs.Name != "" {
+		if _, err := f.spec(); err != nil {
+			return fmt.Errorf("jobs policy: %w", err)
+		}
+	}
+	return nil
+}
+
+var errNothing = errors.New("neither model nor samples are given: every workload would be unknown; name one")
 
 // Now is the state to decide by.
 func (b *Brain) Now() *State { return b.now.Load() }
@@ -189,7 +222,7 @@ func (f Files) state(content map[string][]byte, hash string) (*State, error) {
 func believed(f Files, model []byte, samples []history.Sample) (interference.Model, error) {
 	if model == nil {
 		if samples == nil {
-			return nil, errors.New("neither model nor samples are given: every workload would be unknown; name one")
+			return nil, errNothing
 		}
 		m, err := interference.Fit(interference.KindTable, samples, interference.Options{})
 		if err != nil {
@@ -210,20 +243,26 @@ func believed(f Files, model []byte, samples []history.Sample) (interference.Mod
 	return m, nil
 }
 
+// spec is the policy for jobs as simulations name it.
+func (f Files) spec() (compare.Spec, error) {
+	text := f.Jobs.Name
+	if f.Jobs.File != "" {
+		text += "@" + f.Jobs.File
+	}
+	for _, k := range slices.Sorted(maps.Keys(f.Jobs.Params)) {
+		text += ":" + k + "=" + f.Jobs.Params[k]
+	}
+	spec, err := compare.ParseSpec(text)
+	if err == nil && (spec.Truth || spec.Learns()) {
+		err = fmt.Errorf("%s: truth and learn are for simulation", text)
+	}
+	return spec, err
+}
+
 func (s *State) readJobs(trained []byte, samples []history.Sample) error {
-	text := s.files.Jobs.Name
-	if s.files.Jobs.File != "" {
-		text += "@" + s.files.Jobs.File
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.files.Jobs.Params)) {
-		text += ":" + k + "=" + s.files.Jobs.Params[k]
-	}
 	var err error
-	if s.spec, err = compare.ParseSpec(text); err != nil {
+	if s.spec, err = s.files.spec(); err != nil {
 		return err
-	}
-	if s.spec.Truth || s.spec.Learns() {
-		return fmt.Errorf("%s: truth and learn are for simulation", text)
 	}
 	if trained != nil {
 		if err := s.spec.Load(bytes.NewReader(trained)); err != nil {

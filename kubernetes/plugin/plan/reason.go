@@ -15,13 +15,14 @@ const (
 	PolicyFailed    Code = "policy-failed"
 	BadDecision     Code = "bad-decision"
 	BadView         Code = "bad-view"
+	BadFiles        Code = "bad-files"
 	NoRoom          Code = "no-room"
 	NodeRefused     Code = "node-refused"
 )
 
 // Codes lists all codes, so that counters of all are there from the start.
 var Codes = []Code{
-	WorkloadUnknown, ModelUnsure, PolicyLate, PolicyPanicked, PolicyFailed, BadDecision, BadView, NoRoom, NodeRefused,
+	WorkloadUnknown, ModelUnsure, PolicyLate, PolicyPanicked, PolicyFailed, BadDecision, BadView, BadFiles, NoRoom, NodeRefused,
 }
 
 // Reason is a code and the account in words.
