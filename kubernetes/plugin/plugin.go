@@ -86,6 +86,9 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := c.watch(ctx); err != nil {
 		return nil, err
 	}
+	if err := c.watchNodes(); err != nil {
+		return nil, fmt.Errorf("plugin %s: watching nodes: %w", Name, err)
+	}
 	go c.keep(ctx)
 	if shadow {
 		c.logger.Info("Shadow mode: decides, records, changes nothing", "version", b.Now().Version)

@@ -138,6 +138,9 @@ const heldFor = 250 * time.Millisecond
 // queuedPlan is the plan that a PodGroup's pods are in, with all other gangs
 // that wait, or a new one. A plan with nodes for them is tried once.
 func (p *Plugin) queuedPlan(ctx context.Context, s *brain.State, own []*entry, infos []fwk.NodeInfo) *issued {
+	for _, e := range own {
+		p.waiting.takesTurn(e.pod.UID)
+	}
 	x := p.waiting.issuedTo(own[0].pod.UID)
 	if x == nil || x.version != s.Version || !p.stands(x, own) {
 		x = p.planWith(ctx, s, own[0], infos, "first")

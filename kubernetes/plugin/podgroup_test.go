@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -127,5 +128,26 @@ func TestPodGroupWaits(t *testing.T) {
 			w.settles(2)
 			w.planned(2)
 		})
+	}
+}
+
+// Of the PodGroups that wait one is tried when there is room again, and calls
+// the others that its plan has a place for.
+func TestPodGroupsThatWaitAreCalled(t *testing.T) {
+	gates(t, true)
+	there := pod("red-there", "red", func(p *v1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n0", "another" })
+	// The first of those that wait fits nowhere.
+	large := func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("9") }
+	w := start(t, "mode: enforce, groupWindow: 20ms, jobsPolicy: {name: greedy-wait, params: {threshold: '0.6'}}",
+		append(nodes(1, "8"), there, podGroup("a", 1), podGroup("b", 1))...)
+	w.create(pod("a", "red", of("a"), large))
+	time.Sleep(200 * time.Millisecond)
+	w.create(pod("b", "red", of("b")))
+	w.stays(1, time.Second)
+	begin := time.Now()
+	w.remove("red-there")
+	w.settles(1)
+	if w.where()["b"] != "n0" || time.Since(begin) > lookAgain-time.Second {
+		t.Errorf("after %v: %v", time.Since(begin), w.where())
 	}
 }

@@ -61,6 +61,8 @@ type waiting struct {
 	// left is when the first and the last of the pods went whose places the gangs that
 	// wait were not told of yet; zero where there are none.
 	left [2]time.Time
+	// looked is when it was looked for a place last for PodGroups that wait.
+	looked time.Time
 	// always says that every pod is planned for at once: nothing tells when its turn
 	// comes.
 	always bool
@@ -374,39 +376,6 @@ func (w *waiting) batch(first types.UID, most int, queued bool, admit func(*entr
 		return cmp.Or(-cmp.Compare(a.view.Priority, b.view.Priority), cmp.Compare(a.seq, b.seq))
 	})
 	return cut(out, own, most)
-}
-
-// leftLocked notes that a pod has made room.
-func (w *waiting) leftLocked() {
-	w.change++
-	now := time.Now()
-	if w.left[0].IsZero() {
-		w.left[0] = now
-	}
-	w.left[1] = now
-}
-
-// room lists a pod of each PodGroup that waits, once some pods have gone and,
-// as it seems, their gangs with them: the scheduler itself would try PodGroups
-// again only when their backoff is over.
-func (w *waiting) room(now time.Time, window time.Duration) []*v1.Pod {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.left[0].IsZero() || !ripe(now, w.left[0], w.left[1], window) {
-		return nil
-	}
-	w.left = [2]time.Time{}
-	var out []*v1.Pod
-	for _, g := range w.groups {
-		if g.gang == nil || !g.gang.Native {
-			continue
-		}
-		for _, e := range g.pending {
-			out = append(out, e.pod)
-			break
-		}
-	}
-	return out
 }
 
 // changes is how much has changed so far.
