@@ -15,7 +15,7 @@ func TestNearest(t *testing.T) {
 	known := []string{"spread", "greedy", "greedy-search", "metis", "bound"}
 	for word, want := range map[string]string{
 		"gredy": "greedy", "greedy-serach": "greedy-search", "METIS": "metis", "meits": "metis", "bond": "bound",
-		"x": "", "": "", "zebra": "", "gre": "greedy", "no": "", "spred-x": "",
+		"x": "", "": "", "zebra": "", "gre": "greedy", "no": "", "sprout-x": "",
 	} {
 		if got := nearest(word, known); got != want {
 			t.Errorf("%q: %q; want %q", word, got, want)
