@@ -25,6 +25,7 @@ var layers = []string{
 	"history",
 	"history/sqlstore",
 	"history/formats",
+	"history/prometheus",
 	"live",
 	"data",
 	"interference",

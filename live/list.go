@@ -152,7 +152,7 @@ func (c *Cluster) try(ctx context.Context, path string) (body []byte, after time
 	if err != nil {
 		return nil, 0, c.unreached(ctx, err)
 	}
-	defer res.Body.Close() //nolint:errcheck // it was only read
+	defer res.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(res.Body, maxPage))
 	if err != nil {
 		return nil, 0, c.unreached(ctx, err)

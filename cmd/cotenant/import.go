@@ -58,7 +58,7 @@ func importCommand() *cobra.Command {
 		importSamples("dl2 FILE", "DL2's speeds: training jobs by parameter servers and workers", formats.ReadDL2Samples),
 		importSamples("jsonl FILE", "samples in our own JSON Lines", formats.ReadJSONL),
 		importSamples("csv FILE", "samples as a table, a line a sample", formats.ReadCSV),
-		importKubernetes(), importOpenb(),
+		importPrometheus(), importKubernetes(), importOpenb(),
 	)
 	c.Long = `Read a file in one of the formats below, say what is in it, and with --out write
 it in our own form. FILE can be - for standard input, and gzip.
