@@ -23,8 +23,9 @@ bench: build-bench ## hold the quality bounds of scenarios/ against what the cod
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
-build: need-go ## build bin/cotenant
+build: need-go ## build bin/cotenant, and bin/kubectl-cotenant, a link to it: on PATH it is `kubectl cotenant`
 	$(GO) build -trimpath -o bin/cotenant ./cmd/cotenant
+	ln -sf cotenant bin/kubectl-cotenant
 
 .PHONY: build-bench
 build-bench: need-go

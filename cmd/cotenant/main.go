@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -27,12 +28,20 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second Ctrl-C ends the process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(runAs(ctx, os.Args[0], os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program, with its surroundings as arguments.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	return runAs(ctx, "cotenant", args, in, out, errs)
+}
+
+// runAs is run under the name by which the program was called.
+func runAs(ctx context.Context, name string, args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
+	if isPlugin(name) {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cotenant"}
+	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
@@ -101,6 +110,12 @@ func nearFlag(cmd *cobra.Command, err error) error {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
 	return fmt.Errorf("%w%s", err, didYouMean("--"+name, known))
+}
+
+// isPlugin reports whether the program was called as kubectl's plugin: kubectl
+// runs kubectl-cotenant for `kubectl cotenant`.
+func isPlugin(name string) bool {
+	return strings.TrimSuffix(filepath.Base(name), ".exe") == "kubectl-cotenant"
 }
 
 // group is a command that only holds others: used alone or with a word it

@@ -105,3 +105,23 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 }
+
+// Called as kubectl's plugin, the program has the same verbs, and says how it
+// was called.
+func TestKubectlPlugin(t *testing.T) {
+	for name, want := range map[string]string{
+		"/usr/local/bin/kubectl-cotenant": "kubectl cotenant", "kubectl-cotenant.exe": "kubectl cotenant",
+		"/usr/local/bin/cotenant": "cotenant", "kubectl-cotenant-old": "cotenant",
+	} {
+		var out, errs bytes.Buffer
+		if code := runAs(t.Context(), name, []string{"explain", "pod", "--help"}, strings.NewReader(""), &out, &errs); code != exitDone {
+			t.Errorf("%s: exit %d: %s", name, code, errs.String())
+		}
+		if usage := "\n  " + want + " explain pod NAME [flags]\n"; !strings.Contains(out.String(), usage) {
+			t.Errorf("%s: the usage is not of %q:\n%s", name, want, out.String())
+		}
+		if code := runAs(t.Context(), name, []string{"explain"}, strings.NewReader(""), &out, &errs); code != exitWrongUse || !strings.Contains(errs.String(), "See `"+want+" explain --help`") {
+			t.Errorf("%s: exit %d: %s", name, code, errs.String())
+		}
+	}
+}

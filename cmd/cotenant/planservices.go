@@ -189,7 +189,12 @@ func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error 
 		return fmt.Errorf("%s: %w", f.origin(err), err)
 	}
 	if err := checkRoom(p.snapshot, p.batch, f.constraints); err != nil {
-		return err
+		if p.batch.waiting == nil {
+			return err
+		}
+		// Pods that wait in a cluster often do so since there is no room: the others
+		// are placed all the same.
+		fmt.Fprintf(log, "not all can be placed: %s\n", err)
 	}
 	if len(f.policies) == 0 && !p.source.measured(p.batch, classes) {
 		f.specs = slices.DeleteFunc(f.specs, func(s policySpec) bool { return s.name == "measured" })
