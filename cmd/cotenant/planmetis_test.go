@@ -54,7 +54,7 @@ func TestPlanServicesReadsAPolicy(t *testing.T) {
 		{"metis@none.safetensors", "no file", exitFailed},
 		{"metis@", "no file after @", exitWrongUse},
 		{"metis:divide=thirds", "none of hierarchy, flat, even", exitWrongUse},
-		{"metis:searches=on", "valid, with defaults: search=on", exitWrongUse},
+		{"metis:searches=on", "search=on (on: exchanges", exitWrongUse},
 		{"metis:search=maybe", "none of on, off", exitWrongUse},
 		{"metis:search=off:evals=3", "evals without a search", exitWrongUse},
 		{"metis:evals=-3", "whole number", exitWrongUse},

@@ -89,8 +89,16 @@ func TestAnUnfinishedProfileSaysHowToFinishIt(t *testing.T) {
 	if _, errs, code := cotenantWith(t, ctx, "", args...); code != exitFailed || !strings.Contains(errs, "cotenant: interrupted; what was finished is on record; go on with: "+finish) {
 		t.Errorf("interrupted: exit %d: %s", code, errs)
 	}
-	if _, errs, code := cotenant(t, args...); code != exitDone {
-		t.Fatalf("exit %d: %s", code, errs)
+	// On a machine that others keep busy a window may be too short for a reading;
+	// the same command goes on.
+	for tries := 1; ; tries++ {
+		_, errs, code := cotenant(t, args...)
+		if code == exitDone {
+			break
+		}
+		if tries == 10 || !strings.Contains(errs, "no complete reading") {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
 	}
 	if _, errs, code := cotenant(t, fit...); code != exitDone || strings.Contains(errs, "stopped before") {
 		t.Errorf("finished, what reads it ends with %d and says %q", code, errs)
