@@ -163,12 +163,14 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, status
 	}
 	if mode == config.Assist {
+		p.follow(e)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	d, why := p.assign(ctx, e, infos)
 	d.Mode, d.Group = mode, e.view.Group
 	state.Write(decisionKey, d)
 	if d.Planned != "" {
+		p.follow(e)
 		return &fwk.PreFilterResult{NodeNames: sets.New(d.Planned)}, nil
 	}
 	d.Fallback, d.Why = why.Code, why.Words
@@ -177,6 +179,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		p.endTurn(e.view.Group)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Words)
 	}
+	p.follow(e)
 	p.record.fallback(pod, why)
 	return nil, fwk.NewStatus(fwk.Skip)
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
-	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 )
 
-// Shadow is the plugin in the mode shadow: it plans beside the scheduler, on the
-// same nodes, and tells where it would have put a pod.
+// Shadow is the plugin in the mode shadow: it plans beside the scheduler, and
+// tells where it would have put a pod. It plans on the cluster as its own plans
+// would have filled it, so that all of them together are what the policy is worth.
 type Shadow struct {
 	*core
-	busy atomic.Bool
+	busy  atomic.Bool
+	world shadowWorld
 }
 
 var (
@@ -43,15 +44,19 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	infos, err := s.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil || !s.busy.CompareAndSwap(false, true) {
-		return nil // planned for by the next pod's turn, or not at all
+		s.world.miss(e) // planned for by the next pod's turn
+		return nil
 	}
 	batch := s.waiting.batch(e.pod.UID, mostPlanned, false, func(e *entry) bool {
 		return s.args.ModeOf(e.pod.Namespace) == config.Shadow && now.Known(e.view.Task.Workload)
 	})
 	// The snapshot is the scheduler's own and changes: what a plan stands on is
 	// read here, and the policies go on beside.
+	batch = s.world.begin(batch)
 	groups := s.groups(ctx, batch, infos)
-	spec := s.view(now).Spec(infos)
+	view := s.view(now)
+	view.Where, view.Leave = s.world.where, s.world.isPlanned
+	spec := view.Spec(infos)
 	go func() {
 		defer s.busy.Store(false)
 		s.planBeside(now, batch, groups, spec)
@@ -74,20 +79,30 @@ func (s *Shadow) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
 // PostBind implements framework.PostBindPlugin: it tells what the plan, if there
 // was one in time, had for the pod.
-func (s *Shadow) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+func (s *Shadow) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	d := decisionOf(state)
 	if d == nil {
 		return
 	}
-	if x := s.waiting.issuedTo(pod.UID); x != nil {
-		id := pods.Read(pod).Task.ID
+	x, soon := s.world.take(&late{pod: pod, decision: d})
+	if soon {
+		return // told when the plan is done
+	}
+	s.tell(pod, d, x)
+}
+
+// tell says what the plan has for a pod that has its node; x is nil where there
+// is no plan.
+func (s *Shadow) tell(pod *v1.Pod, d *Decision, x *issued) {
+	if x != nil {
+		id := cluster.TaskID(pod.UID)
 		d.Policy, d.Plan, d.Pods, d.Planned, d.Performance = x.policy, x.number, len(x.Node), x.Node[id], finite(x.performance(id))
 		if why, ok := x.Fallback[id]; ok {
 			d.Fallback, d.Why = why.Code, why.Words
 			s.record.fallback(pod, why)
 		}
 	}
-	decided(string(config.Shadow), d.Planned, node)
+	decided(string(config.Shadow), d.Planned, d.Node)
 	if d.Planned != "" {
 		s.record.event(pod, v1.EventTypeNormal, "CotenantShadow", "%s", shadowWords(d))
 	}
@@ -108,7 +123,7 @@ func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Grou
 	budget := s.budget(len(batch))
 	by, err := s.policiesOf(now)
 	if err != nil {
-		s.waiting.issue(batch, &issued{Plan: all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()}), at: start, version: now.Version})
+		s.issue(batch, spec, &issued{Plan: all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()}), at: start, version: now.Version})
 		return
 	}
 	s.plans++
@@ -116,8 +131,17 @@ func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Grou
 		Spec: spec, Groups: groups, Objective: s.objective, Now: s.now(), Seed: uint64(s.plans),
 		Stop: func() bool { return time.Since(start) > budget },
 	})
-	s.waiting.issue(batch, &issued{Plan: made, at: start, version: now.Version, policy: by.name, number: s.plans})
+	s.issue(batch, spec, &issued{Plan: made, at: start, version: now.Version, policy: by.name, number: s.plans})
 	planSeconds.Observe(time.Since(start).Seconds())
 	planPods.Observe(float64(len(batch)))
 	plansMade.WithLabelValues("first").Inc()
+}
+
+// issue gives the pods of a batch their plan, and tells of those that have their
+// nodes already.
+func (s *Shadow) issue(batch []*entry, spec cluster.Spec, x *issued) {
+	s.waiting.issue(batch, x)
+	for _, l := range s.world.end(batch, spec, x) {
+		s.tell(l.pod, l.decision, x)
+	}
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +43,44 @@ func TestShadowTellsAndChangesNothing(t *testing.T) {
 	}
 	if p, ok := w.plugin.(*Shadow); !ok {
 		t.Errorf("the plugin is a %T", p)
+	}
+}
+
+// Every pod is told of, however soon it is bound, and the plans are those of one
+// cluster: the one that they fill. Two of a colour slow each other down, so each
+// node gets one of each, whatever the scheduler does with them.
+func TestShadowPlansOnWhatItWouldHaveFilled(t *testing.T) {
+	w := start(t, "mode: shadow, slotsPerNode: 2", nodes(4, "8")...)
+	pods := append(list(4, "red"), list(4, "blue")...)
+	for i, pod := range pods {
+		w.create(pod)
+		w.settles(i + 1)
+	}
+	on := map[string]map[string]int{}
+	told := map[string]bool{}
+	var text strings.Builder
+	for end := time.Now().Add(5 * time.Second); len(told) < len(pods)-1; time.Sleep(10 * time.Millisecond) {
+		for line := range strings.Lines(w.told()) {
+			text.WriteString(line)
+			_, decision, ok := strings.Cut(line, "decision: ")
+			var d Decision
+			if !ok || json.Unmarshal([]byte(decision), &d) != nil || told[d.Group] {
+				continue
+			}
+			told[d.Group] = true
+			colour, _, _ := strings.Cut(strings.TrimPrefix(d.Group, "default/Pod/"), "-")
+			if on[d.Planned] == nil {
+				on[d.Planned] = map[string]int{}
+			}
+			on[d.Planned][colour]++
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d pods are told of:\n%s", len(told), len(pods), text.String())
+		}
+	}
+	for node, colours := range on {
+		if colours["red"] > 1 || colours["blue"] > 1 {
+			t.Errorf("the plans together have %v on %s:\n%s", colours, node, text.String())
+		}
 	}
 }

@@ -118,9 +118,9 @@ func (w *waiting) tried(name string, now time.Time) {
 	}
 }
 
-// next is the gang whose turn comes, and its pods that wait: one that runs in
-// part before others, then by priority and arrival. Gangs that found no place
-// are left out until something has changed.
+// next is the gang whose turn comes, and its first pod, which is tried for all:
+// a gang that runs in part before others, then by priority and arrival. Gangs
+// that found no place are left out until something has changed.
 func (w *waiting) next(now time.Time) (name string, list []*v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,12 +143,29 @@ func (w *waiting) next(now time.Time) (name string, list []*v1.Pod) {
 	if best == nil {
 		return "", nil
 	}
-	for uid, e := range best.pending {
-		if e.released && best.reserved[uid] == "" {
+	return best.name, []*v1.Pod{first.pod}
+}
+
+// follow lets the pods of a gang be tried, too, of which the first has its turn
+// and is not refused. No lock may be held.
+func (p *Plugin) follow(e *entry) {
+	p.activate(p.waiting.followers(e))
+}
+
+func (w *waiting) followers(first *entry) []*v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.groups[first.view.Group]
+	if g == nil || !g.holdsGang() || len(g.reserved) > 0 {
+		return nil
+	}
+	var list []*v1.Pod
+	for _, e := range g.pending {
+		if e.released && !e.turn && e.pod.UID != first.pod.UID {
 			list = append(list, e.pod)
 		}
 	}
-	return best.name, list
+	return list
 }
 
 func before(a *group, first *entry, b *group, other *entry) bool {

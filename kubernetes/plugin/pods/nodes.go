@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -27,6 +28,9 @@ type View struct {
 	Slots int
 	// Leave names pods that are left out, as if they were not there.
 	Leave func(uid cluster.TaskID) bool
+	// Where names the node that a pod of a known workload is taken to be on; "" is
+	// the one on which it is, which holds where Where is nil.
+	Where func(uid cluster.TaskID) string
 	// Now is the time of the view, and At tells a time of the API server's objects
 	// by the same clock. At may be nil: nothing is then known of ages.
 	Now time.Duration
@@ -37,6 +41,7 @@ type View struct {
 // other pods request is taken off a node's capacity, and off its slots.
 func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 	spec := cluster.Spec{Nodes: make([]cluster.Node, 0, len(infos))}
+	moved := v.moved(infos)
 	for _, info := range infos {
 		node := info.Node()
 		if node == nil {
@@ -63,8 +68,14 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 				}
 				continue
 			}
-			tasks++
 			name, _ := group(pod)
+			if to, ok := moved.to[pod.UID]; ok {
+				spec.Running = append(spec.Running, cluster.Running{
+					Task: cluster.Task{ID: cluster.TaskID(pod.UID), Workload: w, Role: role(pod), Requests: requests}, Node: to, Group: name, Started: v.Now,
+				})
+				continue
+			}
+			tasks++
 			r := cluster.Running{
 				Task: cluster.Task{ID: cluster.TaskID(pod.UID), Workload: w, Role: role(pod), Requests: requests, Devices: devices(requests)},
 				Node: n.Name, Group: name, Started: v.Now,
@@ -77,6 +88,7 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 			}
 			spec.Running = append(spec.Running, r)
 		}
+		tasks += moved.on[n.Name]
 		if v.Slots > 0 {
 			admits = min(admits, v.Slots)
 		}
@@ -88,6 +100,39 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 		spec.Nodes = append(spec.Nodes, n)
 	}
 	return spec
+}
+
+// moves are the pods that are taken to be on another node, and how many are on
+// each.
+type moves struct {
+	to map[types.UID]string
+	on map[string]int
+}
+
+func (v View) moved(infos []fwk.NodeInfo) moves {
+	m := moves{to: map[types.UID]string{}, on: map[string]int{}}
+	if v.Where == nil {
+		return m
+	}
+	there := make(map[string]bool, len(infos))
+	for _, info := range infos {
+		if n := info.Node(); n != nil {
+			there[n.Name] = true
+		}
+	}
+	for _, info := range infos {
+		for _, p := range info.GetPods() {
+			pod := p.GetPod()
+			to := v.Where(cluster.TaskID(pod.UID))
+			if n := info.Node(); n == nil || !there[to] || to == n.Name || Ended(pod) || !v.Known(Workload(pod)) ||
+				v.Leave != nil && v.Leave(cluster.TaskID(pod.UID)) {
+				continue
+			}
+			m.to[pod.UID] = to
+			m.on[to]++
+		}
+	}
+	return m
 }
 
 // Class is the class of a node as its labels say; "" where they do not.

@@ -1,0 +1,85 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cotenant/cotenant/kubernetes/bench"
+	"github.com/cotenant/cotenant/kubernetes/controlplane"
+)
+
+// The same pods, one by one, on nodes no two of which score alike: the stock
+// scheduler has nothing to draw, so that in the mode shadow each pod must go
+// where it goes without us.
+func TestShadowDecidesAsStock(t *testing.T) {
+	stock := oneByOne(t, bench.Stock())
+	if again := oneByOne(t, bench.Stock()); !slices.Equal(stock, again) {
+		t.Fatalf("the stock scheduler itself draws between nodes:\n%q\n%q", stock, again)
+	}
+	shadow := bench.Ours()
+	shadow.Configuration = strings.Replace(shadow.Configuration, "mode: enforce", "mode: shadow", 1)
+	if ours := oneByOne(t, shadow); !slices.Equal(stock, ours) {
+		t.Errorf("stock %q\nshadow %q", stock, ours)
+	}
+}
+
+// oneByOne is where a scheduler puts pods that come when the one before is bound.
+func oneByOne(t *testing.T, c bench.Candidate) []string {
+	t.Helper()
+	bin, err := controlplane.Binaries()
+	if err != nil {
+		t.Skip(err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, c.Program)); err != nil {
+		t.Skipf("%v; run: make kubernetes-build", err)
+	}
+	truth, err := bench.ReadTruth("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Config{Log: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}
+	cores, memory := []string{"17", "29", "37", "53"}, []string{"101Gi", "83Gi", "61Gi", "41Gi"}
+	w.nodes(len(cores), controlplane.NodeShape{}, func(i int, n *corev1.Node) {
+		n.Status.Allocatable[corev1.ResourceCPU], n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse(cores[i]), resource.MustParse(memory[i])
+		n.Status.Capacity = n.Status.Allocatable.DeepCopy()
+	})
+	configuration, err := c.For(truth, plane.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{Program: c.Program, Configuration: configuration}); err != nil {
+		t.Fatal(err)
+	}
+	var at []string
+	for i := range 40 {
+		name := fmt.Sprintf("pod-%02d", i)
+		w.create(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "main", Image: truth.Workloads[i%len(truth.Workloads)],
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("1370m"), corev1.ResourceMemory: resource.MustParse("1873Mi"),
+				}},
+			}}},
+		})
+		at = append(at, w.on(name))
+	}
+	return at
+}
