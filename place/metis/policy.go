@@ -1,6 +1,7 @@
 package metis
 
 import (
+	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
@@ -132,13 +133,24 @@ func (p *Policy) trial(req place.Request) *place.Trial {
 	o := req.Objective.Or()
 	scaled := o == place.Objective{Mean: o.Mean} || o == place.Objective{P99: o.P99}
 	// Reasons state gains, which must not be off by a factor.
-	if v := p.o.Memory.values; v != nil && scaled && !p.o.Explain && v.Len() < remembered {
+	if p.o.Explain || !scaled {
+		return place.NewTrial(req, p.model, p.o.Pessimism)
+	}
+	if v := p.o.Memory.values; v != nil && v.Len() < remembered {
 		if t, ok := place.NewTrialOn(req, v); ok {
 			return t
 		}
 	}
-	t := place.NewTrial(req, p.model, p.o.Pessimism)
-	p.o.Memory.values = t.Values
+	// Per task of one, whatever the request: what is remembered, and how it is
+	// rounded, must not depend on which request came first. Workers of a training
+	// share out the episodes as they have time.
+	workloads := cluster.NewPlacement(req.View, req.Tasks()).Workloads()
+	one := make([]int, len(workloads))
+	if len(one) > 0 {
+		one[0] = 1
+	}
+	p.o.Memory.values = place.NewValues(p.model, o, workloads, one, p.o.Pessimism)
+	t, _ := place.NewTrialOn(req, p.o.Memory.values)
 	return t
 }
 

@@ -358,3 +358,23 @@ func TestPropertyChampionsStand(t *testing.T) {
 		}
 	})
 }
+
+// What was asked before does not change how gains are rounded: workers of a
+// training share out the episodes as they have time, and learn the same.
+func TestPropertyMemoryLeavesNoTrace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before, req := drawRequest(t), drawRequest(t)
+		before.Objective, req.Objective = place.MeanPerformance, place.MeanPerformance
+		m := placetest.Model{Names: []string{"", "fast"}}
+		used, fresh := New(Nets{}, m, Options{}), New(Nets{}, m, Options{})
+		used.trial(before)
+		a, b := used.trial(req), fresh.trial(req)
+		for k := range a.Kinds() {
+			for n := range req.View.Nodes() {
+				if x, y := a.Gain(k, n), b.Gain(k, n); x != y {
+					t.Fatalf("kind %d gains %v on node %d after another request, %v without", k, x, n, y)
+				}
+			}
+		}
+	})
+}
