@@ -62,7 +62,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 // until waits for something to hold.
 func (c *cluster) until(what string, holds func() (bool, error)) {
 	c.Helper()
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		ok, err := holds()
 		if err == nil && ok {

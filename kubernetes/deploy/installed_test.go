@@ -78,7 +78,7 @@ func (i *installed) leader() (leader, other *replica) {
 	i.Helper()
 	i.until("one of the replicas leads", func() (bool, error) {
 		for n, r := range i.replicas {
-			if strings.Contains(i.metrics(r), `leader_election_master_status{name="cotenant-scheduler"} 1`) {
+			if strings.Contains(i.metrics(r), `leader_election_master_status{name="kube-scheduler"} 1`) {
 				leader, other = r, i.replicas[1-n]
 				return true, nil
 			}
@@ -407,7 +407,7 @@ func (i *installed) failover() {
 		}
 	}
 	i.Logf("killed %s; all pods were bound by %s after %.1f s", leader.name, other.name, time.Since(begin).Seconds())
-	if !strings.Contains(i.metrics(other), `leader_election_master_status{name="cotenant-scheduler"} 1`) {
+	if !strings.Contains(i.metrics(other), `leader_election_master_status{name="kube-scheduler"} 1`) {
 		i.Errorf("%s does not say that it leads", other.name)
 	}
 	// It comes back, and stands by.
