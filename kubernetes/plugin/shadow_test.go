@@ -64,11 +64,11 @@ func TestShadowPlansOnWhatItWouldHaveFilled(t *testing.T) {
 			text.WriteString(line)
 			_, decision, ok := strings.Cut(line, "decision: ")
 			var d Decision
-			if !ok || json.Unmarshal([]byte(decision), &d) != nil || told[d.Group] {
+			if !ok || json.Unmarshal([]byte(decision), &d) != nil {
 				continue
 			}
-			told[d.Group] = true
-			colour, _, _ := strings.Cut(strings.TrimPrefix(d.Group, "default/Pod/"), "-")
+			told[line] = true
+			colour := strings.TrimPrefix(d.Group, "default/ReplicaSet/")
 			if on[d.Planned] == nil {
 				on[d.Planned] = map[string]int{}
 			}
