@@ -105,6 +105,9 @@ type Result struct {
 	Attempt99 float64 `json:"attempt_p99_s"`
 	// Attempts by their result: scheduler_schedule_attempts_total.
 	Attempts map[string]float64 `json:"attempts"`
+	// Requests that the scheduler sent to the API server, by method:
+	// rest_client_requests_total.
+	Requests map[string]float64 `json:"requests"`
 	// Own are the scheduler's metrics that begin with cotenant_, summed over labels.
 	Own map[string]float64 `json:"own,omitempty"`
 	// Placement is pod name to node name.
@@ -216,6 +219,7 @@ func (t Trial) result(ctx context.Context, scheduler *controlplane.RunningSchedu
 	r.SLI99 = quantile(metrics["scheduler_pod_scheduling_sli_duration_seconds"], .99)
 	r.Attempt99 = quantile(metrics["scheduler_scheduling_attempt_duration_seconds"], .99)
 	r.Attempts = byLabel(metrics["scheduler_schedule_attempts_total"], "result")
+	r.Requests = byLabel(metrics["rest_client_requests_total"], "method")
 	r.Own = totals(metrics, "cotenant_")
 	return r, nil
 }
