@@ -146,7 +146,7 @@ func (out *Objects) pod(object []byte) error {
 	for i, c := range o.Spec.Containers {
 		images[i] = c.Image
 	}
-	p.Workload = formats.PodWorkload(m.Labels, images)
+	p.Workload = formats.PodWorkload(m.Labels, m.Annotations, images)
 	for _, g := range o.Spec.SchedulingGates {
 		p.Gates = append(p.Gates, g.Name)
 	}

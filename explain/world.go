@@ -264,15 +264,15 @@ func (a *Account) judge() {
 			}
 		}
 	}
-	others := len(a.Alternatives)
+	others, what := len(a.Alternatives), "node"
 	if a.State == Placed {
-		others--
+		others, what = others-1, "other node"
 	}
-	text := fmt.Sprintf("as the nodes are now, %d of %s have room for it", fit, count(others, "other node"))
+	text := fmt.Sprintf("as the nodes are now, %d of %s have room for it", fit, count(others, what))
 	switch {
 	case best == nil:
 	case a.State == Waiting:
-		text = fmt.Sprintf("as the nodes are now, %d of %s have room for it; best is %s: performance %s, all tasks together %+.3g", fit, count(others, "node"), best.Node, number(best.Performance), *best.Gain)
+		text += fmt.Sprintf("; best is %s: performance %s, all tasks together %+.3g", best.Node, number(best.Performance), *best.Gain)
 	case better > 0:
 		text += fmt.Sprintf(", and on %d of them all tasks together would do better; best is %s: %+.3g", better, best.Node, *best.Gain)
 	default:

@@ -70,11 +70,14 @@ func PodGang(labels, annotations map[string]string, podGroup string) (g Gang, ok
 	return Gang{}, false
 }
 
-// PodWorkload is the workload that a pod's labels name, else the name of its
-// first image without registry, tag and digest; "" where it has none.
-func PodWorkload(labels map[string]string, images []string) string {
-	if w := labels[WorkloadLabel]; w != "" {
-		return w
+// PodWorkload is the workload that a pod's label names, else its annotation of
+// the same key, which can hold any name, else the name of its first image without
+// registry, tag and digest; "" where it has none.
+func PodWorkload(labels, annotations map[string]string, images []string) string {
+	for _, named := range []map[string]string{labels, annotations} {
+		if w := named[WorkloadLabel]; w != "" {
+			return w
+		}
 	}
 	for _, image := range images {
 		name, _, _ := strings.Cut(image, "@")

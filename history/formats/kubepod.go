@@ -13,7 +13,8 @@ import (
 	"github.com/cotenant/cotenant/cluster"
 )
 
-// WorkloadLabel names the workload that a pod belongs to.
+// WorkloadLabel names the workload that a pod belongs to; it may be an annotation,
+// for names that no label can hold.
 const WorkloadLabel = "cotenant.dev/workload"
 
 type podObject struct {
@@ -210,7 +211,7 @@ func podWorkload(m meta, o podObject) string {
 	for i, c := range o.Spec.Containers {
 		images[i] = c.Image
 	}
-	return PodWorkload(m.Metadata.Labels, images)
+	return PodWorkload(m.Metadata.Labels, m.Metadata.Annotations, images)
 }
 
 // podRole is the role that Kubeflow's operators label, else a replica.

@@ -15,6 +15,7 @@ const (
 	queryPods   = `kube_pod_info{node!=""}`
 	queryPhases = `kube_pod_status_phase{phase=~"Running|Pending"} == 1`
 	queryLabels = `kube_pod_labels{label_cotenant_dev_workload!=""}`
+	queryNotes  = `kube_pod_annotations{annotation_cotenant_dev_workload!=""}`
 	queryImages = `max by (namespace, pod, exported_namespace, exported_pod, image) (kube_pod_container_info)`
 	queryNodes  = `kube_node_labels`
 )
@@ -99,11 +100,15 @@ func readPlacement(ctx context.Context, a *asker, c *Config) (*placement, error)
 	if err != nil {
 		return nil, err
 	}
+	notes, err := a.ask(ctx, queryNotes)
+	if err != nil {
+		return nil, err
+	}
 	images, err := a.ask(ctx, queryImages)
 	if err != nil {
 		return nil, err
 	}
-	p.name(c, labels, images)
+	p.name(c, labels, notes, images)
 	nodes, err := a.ask(ctx, queryNodes)
 	if err != nil {
 		return nil, err
@@ -184,8 +189,13 @@ func (p *placement) phases(series []Series) {
 }
 
 // name says of which workload each pod is.
-func (p *placement) name(c *Config, labels, images []Series) {
+func (p *placement) name(c *Config, labels, notes, images []Series) {
 	label, image := map[string]string{}, map[string][]string{}
+	for i := range notes {
+		if id, ok := notes[i].pod(); ok {
+			label[id] = notes[i].Labels["annotation_cotenant_dev_workload"]
+		}
+	}
 	for i := range labels {
 		if id, ok := labels[i].pod(); ok {
 			label[id] = labels[i].Labels["label_cotenant_dev_workload"]
@@ -202,7 +212,7 @@ func (p *placement) name(c *Config, labels, images []Series) {
 }
 
 // workloadOf is the workload of a pod: the one whose pods it is among, else that
-// of its label, else of its image. kube-state-metrics do not say which container
+// of its label or annotation, else of its image. kube-state-metrics do not say which container
 // is the first: an image of the name of a workload that is measured comes before
 // others.
 func (c *Config) workloadOf(id, label string, images []string) string {
@@ -217,7 +227,7 @@ func (c *Config) workloadOf(id, label string, images []string) string {
 	slices.Sort(images)
 	first := ""
 	for _, text := range images {
-		name := formats.PodWorkload(nil, []string{text})
+		name := formats.PodWorkload(nil, nil, []string{text})
 		if slices.ContainsFunc(c.Workloads, func(w Workload) bool { return w.Name == name }) {
 			return name
 		}

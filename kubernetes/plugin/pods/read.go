@@ -8,13 +8,14 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 // Labels and annotations of this project.
 const (
 	WorkloadLabel = "cotenant.dev/workload" // also an annotation, for names that no label can hold
 	// GangMinimum is an annotation: how many pods of the gang go together.
-	GangMinimum = "cotenant.dev/gang-minimum"
+	GangMinimum = formats.GangMinimum
 	// Decision is the annotation that records what was decided for a pod.
 	Decision = "cotenant.dev/decision"
 )
@@ -50,22 +51,13 @@ func Read(pod *v1.Pod) Pod {
 	return p
 }
 
-// Workload is the label's workload, else the annotation's, else the name of the
-// first image without registry, tag and digest.
+// Workload is the pod's workload, as all readers of pods make it out.
 func Workload(pod *v1.Pod) string {
-	for _, named := range []map[string]string{pod.Labels, pod.Annotations} {
-		if w := named[WorkloadLabel]; w != "" {
-			return w
-		}
-	}
+	images := make([]string, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
-		name, _, _ := strings.Cut(pod.Spec.Containers[i].Image, "@")
-		name = name[strings.LastIndexByte(name, '/')+1:]
-		if name, _, _ = strings.Cut(name, ":"); name != "" {
-			return name
-		}
+		images[i] = pod.Spec.Containers[i].Image
 	}
-	return ""
+	return formats.PodWorkload(pod.Labels, pod.Annotations, images)
 }
 
 // Requests is what the scheduler counts for the pod. Requests of 0 are left
