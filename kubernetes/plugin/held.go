@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,6 +22,9 @@ import (
 // lookAgain is how long nothing may change before it is looked again: policies
 // go by ages, too.
 const lookAgain = 5 * time.Second
+
+// lookers is how many PodGroups are tried then: the first may be incomplete.
+const lookers = 3
 
 // waitsForRoom is the same for all, so that it is not told anew each time.
 const waitsForRoom = "waits for a place: nothing has changed since there was none"
@@ -55,9 +60,8 @@ func (w *waiting) leftLocked() {
 	w.left[1] = now
 }
 
-// room is a pod of the first PodGroup that a plan had no place for, once pods
-// have gone and, as it seems, their whole gangs, or when it is time to look
-// again.
+// room is a pod of each of the first PodGroups that wait, once pods have gone
+// and, as it seems, their whole gangs, or when it is time to look again.
 func (w *waiting) room(now time.Time, window time.Duration) []*v1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,21 +73,27 @@ func (w *waiting) room(now time.Time, window time.Duration) []*v1.Pod {
 	if gone {
 		w.left = [2]time.Time{}
 	}
-	var first *entry
+	var first []*entry
 	for _, g := range w.groups {
 		if g.gang == nil || !g.gang.Native {
 			continue
 		}
+		var own *entry
 		for _, e := range g.pending {
-			if e.issued != nil && (first == nil || e.seq < first.seq) {
-				first = e
+			if own == nil || e.seq < own.seq {
+				own = e
 			}
 		}
+		if own != nil {
+			first = append(first, own)
+		}
 	}
-	if first == nil {
-		return nil
+	slices.SortFunc(first, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	var out []*v1.Pod
+	for _, e := range first[:min(len(first), lookers)] {
+		out = append(out, e.pod)
 	}
-	return []*v1.Pod{first.pod}
+	return out
 }
 
 // watchNodes notes what may alter where pods find a place.

@@ -385,14 +385,14 @@ func (w *waiting) changes() int {
 	return w.change
 }
 
-// called lists the pods of other gangs that a plan places though it is not
-// their turn.
+// called lists the pods of other gangs that a plan places: those that wait for
+// their backoff are to be tried now.
 func (w *waiting) called(batch []*entry, x *issued, own string) []*v1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*v1.Pod
 	for _, e := range batch {
-		if e.view.Gang != nil && e.view.Group != own && !e.turn && x.Node[e.view.Task.ID] != "" {
+		if e.view.Gang != nil && e.view.Group != own && x.Node[e.view.Task.ID] != "" {
 			out = append(out, e.pod)
 		}
 	}
