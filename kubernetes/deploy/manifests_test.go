@@ -47,6 +47,11 @@ func TestManifestsShadow(t *testing.T) {
 	}
 	i.model(fitted(t, twoColours))
 	i.start()
+	// Plans are made beside the scheduler, for what still waits then: so there is
+	// more than one pod to wait.
+	for n := range 14 {
+		i.create(pod(fmt.Sprint("red-", n), "red"))
+	}
 	i.create(pod("a", "red"), pod("b", "red"), pod("theirs", "red", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }))
 	i.bound("a", "b", "theirs")
 	told := false
