@@ -85,10 +85,14 @@ func keepIssued(e *entry) *issued {
 	return nil
 }
 
+// lookEvery is how often all groups are looked through.
+const lookEvery = 50 * time.Millisecond
+
 // tick lets groups go when their time has come, and looks after gangs.
 func (p *Plugin) tick(ctx context.Context) {
 	ticker := time.NewTicker(max(5*time.Millisecond, p.args.GroupWindow.Duration/4))
 	defer ticker.Stop()
+	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,8 +101,11 @@ func (p *Plugin) tick(ctx context.Context) {
 			p.activate(p.waiting.due(time.Now(), p.args.GroupWindow.Duration, p.owners.want))
 		case now := <-ticker.C:
 			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration, p.owners.want))
-			p.lookAfterGangs(ctx, now)
-			p.passTurn(now)
+			if now.Sub(looked) >= lookEvery {
+				looked = now
+				p.lookAfterGangs(ctx, now)
+				p.passTurn(now)
+			}
 			if p.args.JobsPolicy != nil {
 				p.activate(p.waiting.room(now, p.args.GroupWindow.Duration))
 			}
