@@ -51,25 +51,15 @@ func (p Replay) drive(ctx context.Context, c kubernetes.Interface) (JobsResult, 
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	begin := time.Now()
-	clock := func(seconds float64) time.Duration {
-		return time.Until(begin.Add(time.Duration(math.Ceil(min(seconds/p.Rate, farAway) * 1e9))))
-	}
+	clock := &clock{rate: p.Rate, settle: p.Settle, from: begin}
 	group.Go(func() error {
-		for i := range p.Jobs {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(clock(p.Jobs[i].Arrival.Seconds())):
+		submitted := 0
+		for happened := begin; len(s.jct) < len(p.Jobs); {
+			next := s.next()
+			if submitted < len(p.Jobs) {
+				next = min(next, p.Jobs[submitted].Arrival.Seconds())
 			}
-			if err := p.Testbed.submitJob(ctx, c, &p.Jobs[i], p.Scheduler.SchedulerName); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	group.Go(func() error {
-		for happened := time.Now(); len(s.jct) < len(p.Jobs); {
-			timer := time.NewTimer(min(p.Patience, clock(s.next())))
+			timer := time.NewTimer(min(p.Patience, time.Until(clock.when(next))))
 			select {
 			case <-ctx.Done():
 				timer.Stop()
@@ -78,16 +68,25 @@ func (p Replay) drive(ctx context.Context, c kubernetes.Interface) (JobsResult, 
 			case <-timer.C:
 			}
 			timer.Stop()
-			ended, began, err := s.pass(time.Since(begin).Seconds()*p.Rate, seen.where)
+			ended, began, err := s.pass(clock.now(time.Now()), seen.where)
 			if err != nil {
 				return err
 			}
 			for _, j := range ended {
 				group.Go(func() error { return finishJob(ctx, c, j) })
 			}
-			if len(ended)+began > 0 {
+			events := len(ended) + began
+			for submitted < len(p.Jobs) && p.Jobs[submitted].Arrival.Seconds() <= s.now {
+				if err := p.Testbed.submitJob(ctx, c, &p.Jobs[submitted], p.Scheduler.SchedulerName); err != nil {
+					return err
+				}
+				submitted++
+				events++
+			}
+			if events > 0 {
 				happened = time.Now()
-			} else if time.Since(happened) > p.Patience && len(s.running) == 0 {
+				clock.hold(s.now, happened)
+			} else if time.Since(happened) > p.Patience && len(s.running) == 0 && submitted == len(p.Jobs) {
 				return fmt.Errorf("%d of %d jobs have ended, and nothing happened for %v", len(s.jct), len(p.Jobs), p.Patience)
 			}
 		}
@@ -102,8 +101,27 @@ func (p Replay) drive(ctx context.Context, c kubernetes.Interface) (JobsResult, 
 	return r, err
 }
 
-// farAway is later than any run lasts, in seconds.
-const farAway = 1e6
+// clock tells the jobs' time: it stands still for a while after each event, in
+// which the scheduler does what is to be done, and then goes at a rate.
+type clock struct {
+	rate   float64
+	settle time.Duration
+	at     float64   // seconds of the jobs
+	from   time.Time // when it goes on from there
+}
+
+func (c *clock) now(t time.Time) float64 {
+	return c.at + max(0, t.Sub(c.from).Seconds())*c.rate
+}
+
+// when is the time at which it will show an instant, a day ahead at most.
+func (c *clock) when(at float64) time.Time {
+	const day = 24 * 3600
+	return c.from.Add(time.Duration(math.Ceil(min(max(0, at-c.at)/c.rate, day) * 1e9)))
+}
+
+// hold lets it stand still.
+func (c *clock) hold(at float64, t time.Time) { c.at, c.from = at, t.Add(c.settle) }
 
 // next is when the first of the running jobs ends.
 func (s *progress) next() float64 {

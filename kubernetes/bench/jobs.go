@@ -111,7 +111,11 @@ type Replay struct {
 	// Model is what the scheduler is given.
 	Model interference.Model
 	// Rate is how many seconds of the jobs pass in one of the clock.
-	Rate      float64
+	Rate float64
+	// Settle is how long the jobs' time stands still after each event, so that what
+	// a scheduler needs for it, seconds at most, is not counted as hours. Its delays
+	// are those of the jobs where it is 0.
+	Settle    time.Duration
 	Scheduler Candidate
 	Limits    Limits
 	// Patience is how long nothing may happen before the run fails; 0 is a minute.
@@ -177,8 +181,15 @@ func (p Replay) configuration(dir string) (string, error) {
 		return text, nil
 	}
 	model, samples := filepath.Join(dir, "jobs.model"), filepath.Join(dir, "alone.jsonl")
-	text = strings.NewReplacer("${MODEL}", model, "${SAMPLES}", samples, "${RATE}", strconv.FormatFloat(p.Rate, 'g', -1, 64)).Replace(text)
+	text = strings.NewReplacer("${MODEL}", model, "${SAMPLES}", samples, "${RATE}", strconv.FormatFloat(p.pace(), 'g', -1, 64)).Replace(text)
 	return text, p.Testbed.save(p.Model, model, samples)
+}
+
+// pace is how many seconds of the jobs pass in one of the clock's about, where
+// it stands still at times: each job arrives, begins and ends.
+func (p Replay) pace() float64 {
+	span := p.Jobs[len(p.Jobs)-1].Arrival.Seconds()
+	return span / (span/p.Rate + 3*float64(len(p.Jobs))*p.Settle.Seconds())
 }
 
 // save writes what a scheduler is given: the model, and how fast jobs run alone.
