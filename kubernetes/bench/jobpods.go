@@ -89,6 +89,10 @@ func (t *Testbed) submitJob(ctx context.Context, c kubernetes.Interface, j *sim.
 	return nil
 }
 
+// patient is how many seconds the pods of a job have to end: a busy machine needs
+// some.
+const patient = 120
+
 // finishJob has kwok end a job's pods, and deletes them and their group. It is
 // said again until they have ended: kwok misses the word where it comes while it
 // is about to call a pod running.
@@ -119,7 +123,7 @@ func finishJob(ctx context.Context, c kubernetes.Interface, j *sim.Job) error {
 		switch {
 		case ended == len(j.Tasks):
 			return c.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, of)
-		case try == 10:
+		case try == patient:
 			return fmt.Errorf("job %s: %d of %d pods have ended %d s after they were told to", j.Name, ended, len(j.Tasks), try)
 		}
 	}
