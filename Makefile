@@ -65,8 +65,8 @@ kubernetes-build: need-go ## a real Kubernetes control plane, and our programs f
 # makes another.
 IMAGE ?= cotenant-scheduler:0.1.0
 kubernetes-image: need-go ## the scheduler's container image, as a tarball: kubernetes/bin/cotenant-scheduler.tar (IMAGE=NAME:TAG)
-	cd kubernetes && CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -ldflags "-s -w $(KUBERNETES_LDFLAGS)" -o bin/image/ ./cmd/cotenant-scheduler
-	cd kubernetes && GOARCH= $(GO) run ./cmd/image --program bin/image/cotenant-scheduler --name $(IMAGE) --version $(lastword $(subst :, ,$(IMAGE))) --out bin/cotenant-scheduler.tar
+	cd kubernetes && CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -buildvcs=false -ldflags "-s -w $(KUBERNETES_LDFLAGS)" -o bin/static/ ./cmd/cotenant-scheduler
+	cd kubernetes && GOARCH= $(GO) run ./cmd/image --program bin/static/cotenant-scheduler --name $(IMAGE) --version $(lastword $(subst :, ,$(IMAGE))) --out bin/cotenant-scheduler.tar
 
 kubernetes-test: kubernetes-build kubernetes-image ## the tests of kubernetes/, against that control plane
 	cd kubernetes && $(GO) test $(TESTFLAGS) ./...
