@@ -16,7 +16,7 @@ import (
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
 )
 
-// The same pods, one by one, on nodes no two of which score alike: the stock
+// The same pods, one by one, each of which prefers one node by far: the stock
 // scheduler has nothing to draw, so that in the mode shadow each pod must go
 // where it goes without us.
 func TestShadowDecidesAsStock(t *testing.T) {
@@ -55,9 +55,10 @@ func oneByOne(t *testing.T, c bench.Candidate) []string {
 		}
 	}()
 	w := &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}
-	cores, memory := []string{"17", "29", "37", "53"}, []string{"101Gi", "83Gi", "61Gi", "41Gi"}
-	w.nodes(len(cores), controlplane.NodeShape{}, func(i int, n *corev1.Node) {
-		n.Status.Allocatable[corev1.ResourceCPU], n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse(cores[i]), resource.MustParse(memory[i])
+	// What is free differs by a few points; what a pod prefers, by 66.
+	const nodes = 4
+	w.nodes(nodes, controlplane.NodeShape{}, func(_ int, n *corev1.Node) {
+		n.Status.Allocatable[corev1.ResourceCPU], n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("1000"), resource.MustParse("1000Gi")
 		n.Status.Capacity = n.Status.Allocatable.DeepCopy()
 	})
 	configuration, err := c.For(truth, plane.Dir())
@@ -70,14 +71,26 @@ func oneByOne(t *testing.T, c bench.Candidate) []string {
 	var at []string
 	for i := range 40 {
 		name := fmt.Sprintf("pod-%02d", i)
+		var prefers []corev1.PreferredSchedulingTerm
+		for n := range nodes {
+			prefers = append(prefers, corev1.PreferredSchedulingTerm{
+				Weight: int32(100 - 33*((n+i*i)%nodes)),
+				Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("node-%04d", n)}},
+				}},
+			})
+		}
 		w.create(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Name: "main", Image: truth.Workloads[i%len(truth.Workloads)],
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("1370m"), corev1.ResourceMemory: resource.MustParse("1873Mi"),
+			Spec: corev1.PodSpec{
+				Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: prefers}},
+				Containers: []corev1.Container{{
+					Name: "main", Image: truth.Workloads[i%len(truth.Workloads)],
+					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+						corev1.ResourceCPU: resource.MustParse("1370m"), corev1.ResourceMemory: resource.MustParse("1873Mi"),
+					}},
 				}},
-			}}},
+			},
 		})
 		at = append(at, w.on(name))
 	}
