@@ -70,6 +70,9 @@ func filesOf(args []string) (reads, writes []string) {
 // ships or was written by a command before it. Those that take seconds are
 // run.
 func TestTheCommandsOfTheReadmeRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the README's commands are run without the race detector")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
