@@ -2,7 +2,6 @@ package place
 
 import (
 	"math"
-	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/interference"
@@ -27,21 +26,6 @@ func NewTrial(req Request, m interference.Model, pessimism float64) *Trial {
 	t.Values = NewValues(m, req.Objective, t.Workloads(), t.total(), pessimism)
 	t.begin()
 	return t
-}
-
-// NewTrialOn is NewTrial with the values of an earlier request, so that
-// co-locations met before need not be valued again. They stay parts of the
-// objective of then, with its number of tasks: differences between placements
-// are right but for a factor, where the objective is mean or p99 alone. ok is
-// false, and the trial nil, where the objective or the workloads differ.
-func NewTrialOn(req Request, v *Values) (t *Trial, ok bool) {
-	t = &Trial{tasks: req.Tasks(), Values: v}
-	t.Placement = cluster.NewPlacement(req.View, t.tasks)
-	if v.objective != req.Objective.Or() || !slices.Equal(v.workloads, t.Workloads()) {
-		return nil, false
-	}
-	t.begin()
-	return t, true
 }
 
 // total counts running and pending tasks by workload number.

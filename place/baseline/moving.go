@@ -23,7 +23,7 @@ type Moving struct {
 	// stay for c/Least.
 	Least float64
 
-	values *place.Values
+	memory place.Memory
 }
 
 // MovingParams are the settings of a Moving by name.
@@ -85,7 +85,8 @@ func (m *Moving) moves(req place.Request, d place.Decision) ([]place.Move, error
 	if err != nil {
 		return nil, err
 	}
-	b := NewBoard(m.trial(place.Request{View: view, Pending: []cluster.Group{{Name: "running", Tasks: free}}, Objective: req.Objective}))
+	all := place.Request{View: view, Pending: []cluster.Group{{Name: "running", Tasks: free}}, Objective: req.Objective}
+	b := NewBoard(m.memory.Trial(all, m.Model, m.Pessimism))
 	s := &moving{exchanges: newExchanges(b), stop: req.Stopped, on: make([][][]int, len(view.Nodes())), to: make([]int, len(free))}
 	for i, at := range gone {
 		node, _ := view.NodeIndex(running[at].Node)
@@ -103,21 +104,6 @@ func (m *Moving) moves(req place.Request, d place.Decision) ([]place.Move, error
 	}
 	return moves, nil
 }
-
-// trial keeps what the model said from decision to decision.
-func (m *Moving) trial(req place.Request) *place.Trial {
-	if m.values != nil && m.values.Len() < movingMemory {
-		if t, ok := place.NewTrialOn(req, m.values); ok {
-			return t
-		}
-	}
-	t := place.NewTrial(req, m.Model, m.Pessimism)
-	m.values = t.Values
-	return t
-}
-
-// movingMemory is how many co-locations are kept, about 1 kB each.
-const movingMemory = 50_000
 
 // moving is one decision of Moving.
 type moving struct {

@@ -1,7 +1,6 @@
 package metis
 
 import (
-	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
@@ -82,7 +81,7 @@ type Options struct {
 	Explain bool
 	// Memory, where not nil, keeps what was learned of co-locations from policy to
 	// policy over the same model with the same pessimism.
-	Memory *Memory
+	Memory *place.Memory
 	// Picker, where not nil, decides instead of the networks. With Flat it is
 	// shown the Shortlist nodes of the highest scores (0 means 12).
 	Picker    Picker
@@ -97,9 +96,6 @@ type Policy struct {
 	o     Options
 }
 
-// Memory holds the values of co-locations. The zero value is empty.
-type Memory struct{ values *place.Values }
-
 // New makes a policy. Part may be missing where Divide does without it.
 func New(nets Nets, m interference.Model, o Options) *Policy {
 	if o.Parts < 2 {
@@ -112,7 +108,7 @@ func New(nets Nets, m interference.Model, o Options) *Policy {
 		o.Shortlist = 12
 	}
 	if o.Memory == nil {
-		o.Memory = &Memory{}
+		o.Memory = &place.Memory{}
 	}
 	return &Policy{nets: nets, model: m, o: o}
 }
@@ -125,33 +121,11 @@ func (p *Policy) Place(req place.Request) (place.Decision, error) {
 	return s.Decision(), nil
 }
 
-// remembered is how many co-locations are kept at most from one request to the
-// next, about 1 kB each.
-const remembered = 50_000
-
 func (p *Policy) trial(req place.Request) *place.Trial {
-	o := req.Objective.Or()
-	scaled := o == place.Objective{Mean: o.Mean} || o == place.Objective{P99: o.P99}
-	// Reasons state gains, which must not be off by a factor.
-	if p.o.Explain || !scaled {
+	if p.o.Explain { // reasons state gains, which must not be off by a factor
 		return place.NewTrial(req, p.model, p.o.Pessimism)
 	}
-	if v := p.o.Memory.values; v != nil && v.Len() < remembered {
-		if t, ok := place.NewTrialOn(req, v); ok {
-			return t
-		}
-	}
-	// Per task of one, whatever the request: what is remembered, and how it is
-	// rounded, must not depend on which request came first. Workers of a training
-	// share out the episodes as they have time.
-	workloads := cluster.NewPlacement(req.View, req.Tasks()).Workloads()
-	one := make([]int, len(workloads))
-	if len(one) > 0 {
-		one[0] = 1
-	}
-	p.o.Memory.values = place.NewValues(p.model, o, workloads, one, p.o.Pessimism)
-	t, _ := place.NewTrialOn(req, p.o.Memory.values)
-	return t
+	return p.o.Memory.Trial(req, p.model, p.o.Pessimism)
 }
 
 // Chooser is the policy as the start of a search, or of a Sequence.

@@ -120,7 +120,7 @@ func (t *Trainer) rollout(worker int, of level, seed, take uint64) (*rl.Trajecto
 
 // memory is what a worker keeps of a model from episode to episode.
 type memory struct {
-	values place_metis.Memory
+	values place.Memory
 	truth  services.Memory
 }
 

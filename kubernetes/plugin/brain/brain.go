@@ -55,7 +55,7 @@ type State struct {
 	known   map[string]bool
 	classes []string
 	trained *metis.File
-	memory  *metis.Memory
+	memory  *place.Memory
 	world   *compare.World
 	spec    compare.Spec
 	files   Files
@@ -181,7 +181,7 @@ func (f Files) read() (map[string][]byte, string, error) {
 // state makes what is decided by, and tries it: policies that can't be made are
 // an error here, not when the first pod comes.
 func (f Files) state(content map[string][]byte, hash string) (*State, error) {
-	s := &State{files: f, Version: hash, known: map[string]bool{}, memory: &metis.Memory{}}
+	s := &State{files: f, Version: hash, known: map[string]bool{}, memory: &place.Memory{}}
 	var samples []history.Sample
 	if data, ok := content["samples"]; ok {
 		var err error
