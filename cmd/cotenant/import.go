@@ -137,22 +137,27 @@ func importSamples(use, short string, read func(io.Reader, formats.Options) ([]h
 		}
 		row := importRow{
 			Format: format, File: args[0], Read: rep.Read, Skipped: rep.Skipped, Duplicates: rep.Duplicates,
-			Samples: ref(len(samples)), Cells: ref(len(sum.Samples)), Clashes: ref(len(sum.Contradictions)),
-			Out: f.out, Warnings: rep.Warnings,
+			Clashes: ref(len(sum.Contradictions)), Warnings: rep.Warnings,
 		}
-		for _, s := range sum.Samples {
-			row.Workloads = append(row.Workloads, s.Workload)
-			row.Classes = append(row.Classes, s.Class)
-		}
-		if f.merge {
-			samples = sum.Samples
-		}
-		if err := write(samples); err != nil {
-			return err
-		}
-		return f.show(cmd, row)
+		return f.finish(cmd, row, samples, sum, write)
 	}
 	return cmd
+}
+
+// finish writes samples, and says what they are.
+func (f *importFlags) finish(cmd *cobra.Command, row importRow, samples []history.Sample, sum history.Summary, write func([]history.Sample) error) error {
+	row.Samples, row.Cells, row.Out = ref(len(samples)), ref(len(sum.Samples)), f.out
+	for _, s := range sum.Samples {
+		row.Workloads = append(row.Workloads, s.Workload)
+		row.Classes = append(row.Classes, s.Class)
+	}
+	if f.merge {
+		samples = sum.Samples
+	}
+	if err := write(samples); err != nil {
+		return err
+	}
+	return f.show(cmd, row)
 }
 
 // excludedFamilies are left out of Gavel's files where no flag says otherwise.

@@ -147,8 +147,7 @@ func (f *prometheusFlags) finish(cmd *cobra.Command, c prometheus.Config, write 
 	samples = prometheus.WithAlone(samples, c)
 	sum := history.Summarise(history.Joined(samples))
 	row := importRow{
-		Format: "prometheus", File: c.Server, Read: counts.Windows, Skipped: counts.Left(), Samples: ref(len(samples)), Cells: ref(len(sum.Samples)),
-		Out: f.out, Warnings: append(warnings, alone(sum.Samples)...),
+		Format: "prometheus", File: c.Server, Read: counts.Windows, Skipped: counts.Left(), Warnings: append(warnings, alone(sum.Samples)...),
 	}
 	if text := counts.Words(); text != "" {
 		row.Warnings = append(row.Warnings, text)
@@ -156,18 +155,14 @@ func (f *prometheusFlags) finish(cmd *cobra.Command, c prometheus.Config, write 
 	for _, w := range row.Warnings[len(warnings):] {
 		fmt.Fprintln(cmd.ErrOrStderr(), w)
 	}
-	for _, s := range sum.Samples {
-		row.Workloads = append(row.Workloads, s.Workload)
-		row.Classes = append(row.Classes, s.Class)
+	written := func(samples []history.Sample) error {
+		if err := write(samples); err != nil {
+			return err
+		}
+		kept.remove()
+		return nil
 	}
-	if f.merge {
-		samples = sum.Samples
-	}
-	if err := write(samples); err != nil {
-		return err
-	}
-	kept.remove()
-	return (&importFlags{out: f.out, output: f.output}).show(cmd, row)
+	return (&importFlags{out: f.out, output: f.output, merge: f.merge}).finish(cmd, row, samples, sum, written)
 }
 
 // alone names the workloads of which nobody knows how fast they are alone:

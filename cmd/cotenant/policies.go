@@ -194,13 +194,7 @@ func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.
 			return nil, nil, wrongUse("--policy %s: pessimism %q is not a number of standard deviations, 0 or more", spec.text, text)
 		}
 	}
-	moving := map[string]string{}
-	for _, param := range baseline.MovingParams() {
-		if text, given := params[param.Key]; given && b.moves {
-			moving[param.Key] = text
-			delete(params, param.Key)
-		}
-	}
+	moving := baseline.TakeMoving(params)
 	if p, err = b.make(o, pessimism, params); err == nil {
 		p, err = baseline.NewMoving(p, baseline.Options{Model: o.model, Pessimism: pessimism, Params: moving})
 	}

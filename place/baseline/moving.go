@@ -34,6 +34,18 @@ func MovingParams() []Param {
 	}
 }
 
+// TakeMoving takes the settings of MovingParams out of a policy's own.
+func TakeMoving(params map[string]string) map[string]string {
+	moving := map[string]string{}
+	for _, p := range MovingParams() {
+		if text, given := params[p.Key]; given {
+			moving[p.Key] = text
+			delete(params, p.Key)
+		}
+	}
+	return moving
+}
+
 // NewMoving reads the settings of MovingParams. Without moves it is the policy
 // itself.
 func NewMoving(p place.Policy, o Options) (place.Policy, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,22 +113,20 @@ func (b *bench) place(name string, sees interference.Model, t *truth, req place.
 // policyOf makes a policy as the command line names it: NAME[:KEY=VALUE...].
 func policyOf(spec string, m interference.Model) (place.Policy, error) {
 	words := strings.Split(spec, ":")
-	params, moving := map[string]string{}, map[string]string{}
-	pessimism := 0.0
+	params := map[string]string{}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
-		switch {
-		case key == "pessimism":
-			var err error
-			if pessimism, err = strconv.ParseFloat(value, 64); err != nil || !(pessimism >= 0) {
-				return nil, fmt.Errorf("policy %q: pessimism %q is not a number of at least 0", spec, value)
-			}
-		case slices.ContainsFunc(baseline.MovingParams(), func(p baseline.Param) bool { return p.Key == key }):
-			moving[key] = value
-		default:
-			params[key] = value
+		params[key] = value
+	}
+	pessimism := 0.0
+	if text, given := params["pessimism"]; given {
+		delete(params, "pessimism")
+		var err error
+		if pessimism, err = strconv.ParseFloat(text, 64); err != nil || !(pessimism >= 0) {
+			return nil, fmt.Errorf("policy %q: pessimism %q is not a number of at least 0", spec, text)
 		}
 	}
+	moving := baseline.TakeMoving(params)
 	p, err := plain(words[0], params, m, pessimism)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,10 @@ type streamSpec struct {
 	Policy    string     `json:"policy"`
 	Versus    []string   `json:"versus,omitempty"`
 	Model     *modelSpec `json:"model,omitempty"`
+
+	// As validate reads them.
+	horizon, warmup time.Duration
+	migrate         sim.Price
 }
 
 // streamMetrics are what a stream can be held to, besides the paired
@@ -50,9 +54,12 @@ var streamMetrics = []string{"share", "served", "moves", "violations", "seconds"
 const streamLifetime = time.Hour
 
 func (s *streamSpec) validate() error {
-	_, horizonErr := time.ParseDuration(s.Horizon)
-	_, warmupErr := time.ParseDuration(s.Warmup)
-	_, migrateErr := time.ParseDuration(s.Migrate)
+	var horizonErr, warmupErr, migrateErr error
+	s.horizon, horizonErr = time.ParseDuration(s.Horizon)
+	s.warmup, warmupErr = time.ParseDuration(s.Warmup)
+	if s.migrate.On = s.Migrate != ""; s.migrate.On {
+		s.migrate.Cost, migrateErr = time.ParseDuration(s.Migrate)
+	}
 	switch {
 	case s.Nodes < 1 || s.Slots < 1 || s.Moments < 1:
 		return fmt.Errorf("stream: nodes %d, slots %d, moments %d: each is at least 1", s.Nodes, s.Slots, s.Moments)
@@ -60,7 +67,7 @@ func (s *streamSpec) validate() error {
 		return fmt.Errorf("stream: load %g is no share of the slots between 0 and 1", s.Load)
 	case errors.Join(horizonErr, warmupErr) != nil:
 		return fmt.Errorf("stream: horizon and warmup: %w", errors.Join(horizonErr, warmupErr))
-	case s.Migrate != "" && migrateErr != nil:
+	case migrateErr != nil:
 		return fmt.Errorf("stream: migrate: %w", migrateErr)
 	case s.Policy == "":
 		return errors.New("stream: no policy")
@@ -80,12 +87,8 @@ func (b *bench) stream(s *streamSpec, seed uint64) (map[string]float64, error) {
 			return nil, err
 		}
 	}
-	// Both were read by validate.
-	horizon, _ := time.ParseDuration(s.Horizon)
-	warmup, _ := time.ParseDuration(s.Warmup)
-	migrate, migrateErr := time.ParseDuration(s.Migrate)
 	draw := services.Stream{
-		Capacity: s.Nodes * s.Slots, Load: s.Load, Most: 1, Horizon: horizon, Lifetime: streamLifetime, Scaling: 1,
+		Capacity: s.Nodes * s.Slots, Load: s.Load, Most: 1, Horizon: s.horizon, Lifetime: streamLifetime, Scaling: 1,
 		Workloads: t.workloads(), Mix: services.Uniform,
 	}
 	seed += s.FirstSeed
@@ -110,8 +113,8 @@ func (b *bench) stream(s *streamSpec, seed uint64) (map[string]float64, error) {
 		begin := time.Now()
 		r, err := services.Run(services.Config{
 			Cluster: spec, Arrivals: arrivals, Truth: t.model, Policy: policy, Name: name, Objective: objective, Seed: seed,
-			Horizon: horizon, Warmup: warmup, Lifetime: streamLifetime, Samples: s.Moments, Stop: stop,
-			Migrate: sim.Price{On: migrateErr == nil, Cost: migrate},
+			Horizon: s.horizon, Warmup: s.warmup, Lifetime: streamLifetime, Samples: s.Moments, Stop: stop,
+			Migrate: s.migrate,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
