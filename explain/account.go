@@ -191,7 +191,7 @@ func (out *Objects) placed(a *Account, p *Pod) {
 
 // fallback adds the last event that says why the plan was not followed.
 func (out *Objects) fallback(a *Account, p *Pod) {
-	if e, ok := out.last(p, "CotenantFallback"); ok && (a.Decision == nil || !strings.Contains(e.Message, or(a.Decision.Why, "\x00"))) {
+	if e, ok := out.last(p, FallbackEvent); ok && (a.Decision == nil || !strings.Contains(e.Message, or(a.Decision.Why, "\x00"))) {
 		a.say("%s", e.Message)
 	}
 }

@@ -41,12 +41,37 @@ func ParseDecision(text string) (Decision, error) {
 	return d, nil
 }
 
+// JSON is the decision as the annotation has it.
+func (d *Decision) JSON() string {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Sprintf(`{"why":%q}`, err.Error())
+	}
+	return string(text)
+}
+
+// Reasons of the scheduler's events: what a plan in the mode shadow had for a pod,
+// and why a pod was left to the scheduler's own scores.
+const (
+	ShadowEvent   = "CotenantShadow"
+	FallbackEvent = "CotenantFallback"
+)
+
 // shadowMark is what comes before the decision in an event of the mode shadow.
 const shadowMark = "decision: "
 
+// ShadowNote is what such an event says.
+func (d *Decision) ShadowNote() string {
+	went := "went to " + d.Node
+	if d.Planned == d.Node {
+		went = "too"
+	}
+	return fmt.Sprintf("would have gone to %s, %s; %s%s", d.Planned, went, shadowMark, d.JSON())
+}
+
 // shadowDecision is what a scheduler in the mode shadow told of the pod last.
 func (out *Objects) shadowDecision(p *Pod) (Decision, bool) {
-	e, ok := out.last(p, "CotenantShadow")
+	e, ok := out.last(p, ShadowEvent)
 	if !ok {
 		return Decision{}, false
 	}

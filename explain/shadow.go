@@ -180,8 +180,8 @@ func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int) {
 	}
 	s.Silent = append([]string{}, slices.Sorted(maps.Keys(silent))...)
 	s.Valued = all.valued
-	mean := func(sum float64, n int) *float64 { return finite(sum / float64(n)) }
-	s.Actual, s.Planned, s.Gain = mean(all.before, all.valued), mean(all.after, all.valued), finite(all.after/all.before-1)
+	mean := func(sum float64, n int) *float64 { return Finite(sum / float64(n)) }
+	s.Actual, s.Planned, s.Gain = mean(all.before, all.valued), mean(all.after, all.valued), Finite(all.after/all.before-1)
 	s.Workloads = []ShadowWorkload{}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		of := by[name]

@@ -195,12 +195,12 @@ func (w *World) Alternatives(a *Account) error {
 				alt.Why = fmt.Sprintf("the model does not know %s on class %q", task.Workload, w.class[i])
 			}
 		default:
-			alt.Performance = finite(w.performance(i, without[i].With(task.Workload), task.Workload))
+			alt.Performance = Finite(w.performance(i, without[i].With(task.Workload), task.Workload))
 			gain := w.change(i, without[i], task.Workload) - stays
 			if alt.Here {
 				gain = 0
 			}
-			alt.Gain = finite(gain)
+			alt.Gain = Finite(gain)
 			if alt.Gain == nil && alt.Why == "" {
 				alt.Why = fmt.Sprintf("the model is silent about %s", without[i].With(task.Workload).Key())
 			}
@@ -237,7 +237,8 @@ func (w *World) change(node int, on cluster.Colocation, workload string) float64
 	return w.worth(node, on.With(workload)) - w.worth(node, on)
 }
 
-func finite(x float64) *float64 {
+// Finite is a number with four decimals; nil where it is none.
+func Finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}

@@ -179,15 +179,15 @@ func TestCommandsOnARealPlane(t *testing.T) {
 // What the scheduler records is what the commands read, field by field.
 func TestDecisionsAreReadAsTheyAreWritten(t *testing.T) {
 	performance := 0.5
-	wrote := plugin.Decision{
+	wrote := plugin.Decision{Decision: explain.Decision{
 		Mode: "enforce", Policy: "metis", Version: "v", Plan: 1, Pods: 2, Planned: "a", Node: "b", Group: "g",
-		Performance: &performance, Fallback: plan.NoRoom, Why: "why",
-	}
+		Performance: &performance, Fallback: string(plan.NoRoom), Why: "why",
+	}}
 	read, err := explain.ParseDecision(wrote.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, r := reflect.ValueOf(wrote), reflect.ValueOf(read)
+	w, r := reflect.ValueOf(wrote.Decision), reflect.ValueOf(read)
 	if w.NumField() != r.NumField() {
 		t.Errorf("%d fields are written, %d read", w.NumField(), r.NumField())
 	}

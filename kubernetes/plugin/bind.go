@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+	"github.com/cotenant/cotenant/explain"
 )
 
 // Bind implements framework.BindPlugin. It binds as the default binder does,
@@ -25,7 +25,7 @@ func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 	}
 	binding := &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: map[string]string{pods.Decision: d.JSON()},
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: map[string]string{explain.DecisionAnnotation: d.JSON()},
 		},
 		Target: v1.ObjectReference{Kind: "Node", Name: node},
 	}

@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
@@ -174,13 +175,13 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	d, why := p.assign(ctx, e, infos)
-	d.Mode, d.Group = mode, e.view.Group
+	d.Mode, d.Group = string(mode), e.view.Group
 	state.Write(decisionKey, d)
 	if d.Planned != "" {
 		p.follow(e)
 		return &fwk.PreFilterResult{NodeNames: sets.New(d.Planned)}, nil
 	}
-	d.Fallback, d.Why = why.Code, why.Words
+	d.give(why)
 	if why.Code == plan.NoRoom && p.holdsGang(e) {
 		p.waiting.tried(e.view.Group, time.Now())
 		p.endTurn(e.view.Group)
@@ -201,11 +202,11 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 	id := e.view.Task.ID
 	p.waiting.takesTurn(e.pod.UID)
 	if !s.Known(e.view.Task.Workload) {
-		return &Decision{Version: s.Version}, unknown(s, e.view.Task.Workload)
+		return &Decision{explain.Decision{Version: s.Version}}, unknown(s, e.view.Task.Workload)
 	}
 	x := p.waiting.issuedTo(e.pod.UID)
 	if n := e.pod.Status.NominatedNodeName; n != "" && (x == nil || x.Node[id] != n) {
-		return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: "room was made for the pod on " + n}
+		return &Decision{explain.Decision{Version: s.Version}}, plan.Reason{Code: plan.NodeRefused, Words: "room was made for the pod on " + n}
 	}
 	why, refused := "first", ""
 	for range 3 {
@@ -226,7 +227,7 @@ func (p *Plugin) assign(ctx context.Context, e *entry, infos []fwk.NodeInfo) (*D
 		}
 		x, why = nil, "stale"
 	}
-	return &Decision{Version: s.Version}, plan.Reason{Code: plan.NodeRefused, Words: refused}
+	return &Decision{explain.Decision{Version: s.Version}}, plan.Reason{Code: plan.NodeRefused, Words: refused}
 }
 
 // unknown is why nothing is decided for a workload that is not known.
@@ -242,7 +243,7 @@ func unknown(s *brain.State, workload string) plan.Reason {
 
 // decision is what the plan says of a pod but for its node.
 func (x *issued) decision(id cluster.TaskID) *Decision {
-	return &Decision{Policy: x.policy, Version: x.version, Plan: x.number, Pods: len(x.Node), Performance: finite(x.performance(id))}
+	return &Decision{explain.Decision{Policy: x.policy, Version: x.version, Plan: x.number, Pods: len(x.Node), Performance: explain.Finite(x.performance(id))}}
 }
 
 // performance is what the plan's model believes of a pod; NaN where it is silent.

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+	"github.com/cotenant/cotenant/explain"
 )
 
 func TestEnforcePlacesByThePlan(t *testing.T) {
@@ -19,8 +19,8 @@ func TestEnforcePlacesByThePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d Decision
-	if err := json.Unmarshal([]byte(p.Annotations[pods.Decision]), &d); err != nil {
-		t.Fatalf("annotation %q: %v", p.Annotations[pods.Decision], err)
+	if err := json.Unmarshal([]byte(p.Annotations[explain.DecisionAnnotation]), &d); err != nil {
+		t.Fatalf("annotation %q: %v", p.Annotations[explain.DecisionAnnotation], err)
 	}
 	if d.Node != p.Spec.NodeName || d.Planned != d.Node || d.Performance == nil || *d.Performance != 1 || d.Policy != "greedy" {
 		t.Errorf("the annotation says %+v, the pod is on %s", d, p.Spec.NodeName)

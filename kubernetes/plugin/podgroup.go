@@ -201,7 +201,7 @@ func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.P
 	id := cluster.TaskID(pod.UID)
 	node := g.Node[id]
 	d := g.decision(id)
-	d.Mode, d.Planned, d.Why = config.Enforce, node, g.Held[id]
+	d.Mode, d.Planned, d.Why = string(config.Enforce), node, g.Held[id]
 	d.Group, _ = groupOf(pod)
 	state.Write(decisionKey, d)
 	switch {

@@ -15,7 +15,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/kubernetes/pkg/features"
 
-	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
+	"github.com/cotenant/cotenant/explain"
 )
 
 func gates(t *testing.T, topology bool) {
@@ -53,8 +53,8 @@ func (w *world) planned(n int) {
 	for i := range list.Items {
 		p := &list.Items[i]
 		var d Decision
-		if err := json.Unmarshal([]byte(p.Annotations[pods.Decision]), &d); err != nil {
-			w.Errorf("pod %s: annotation %q: %v", p.Name, p.Annotations[pods.Decision], err)
+		if err := json.Unmarshal([]byte(p.Annotations[explain.DecisionAnnotation]), &d); err != nil {
+			w.Errorf("pod %s: annotation %q: %v", p.Name, p.Annotations[explain.DecisionAnnotation], err)
 		}
 		if d.Planned == p.Spec.NodeName && d.Fallback == "" {
 			there++

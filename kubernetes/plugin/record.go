@@ -1,60 +1,28 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 )
 
-// Decision is what the annotation cotenant.dev/decision holds.
-type Decision struct {
-	Mode    config.Mode `json:"mode"`
-	Policy  string      `json:"policy,omitempty"`
-	Version string      `json:"version,omitempty"`
-	// Plan numbers the plan, Pods is how many it was for.
-	Plan int `json:"plan,omitempty"`
-	Pods int `json:"pods,omitempty"`
-	// Planned is the node that the plan names; Node where the pod went.
-	Planned string `json:"planned,omitempty"`
-	Node    string `json:"node,omitempty"`
-	Group   string `json:"group,omitempty"`
-	// Performance is what the model expects of the pod on the planned node, 1 is
-	// alone; absent where it is silent.
-	Performance *float64 `json:"performance,omitempty"`
-	// Fallback is why the scheduler's own scores decided: a code, and in words.
-	Fallback plan.Code `json:"fallback,omitempty"`
-	Why      string    `json:"why,omitempty"`
-}
+// Decision is what is recorded of a pod, kept for its cycle.
+type Decision struct{ explain.Decision }
 
 // Clone implements framework.StateData.
 func (d *Decision) Clone() fwk.StateData { return d }
 
-// JSON is the decision as the annotation has it.
-func (d *Decision) JSON() string {
-	text, err := json.Marshal(d)
-	if err != nil {
-		return fmt.Sprintf(`{"why":%q}`, err.Error())
-	}
-	return string(text)
-}
+// give says why the scheduler's own scores decide.
+func (d *Decision) give(why plan.Reason) { d.Fallback, d.Why = string(why.Code), why.Words }
 
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	x = math.Round(x*1e4) / 1e4
-	return &x
-}
-
-const decisionKey fwk.StateKey = "cotenant.dev/decision"
+const decisionKey fwk.StateKey = explain.DecisionAnnotation
 
 // decisionOf is what was decided in this cycle; nil where nothing was.
 func decisionOf(state fwk.CycleState) *Decision {
@@ -95,7 +63,7 @@ func (r *recorder) fallback(pod *v1.Pod, why plan.Reason) {
 	if why.Code == plan.WorkloadUnknown { // no news: most clusters hold many
 		kind = v1.EventTypeNormal
 	}
-	r.event(pod, kind, "CotenantFallback", "left to the scheduler's own scores: %s: %s", why.Code, why.Words)
+	r.event(pod, kind, explain.FallbackEvent, "left to the scheduler's own scores: %s: %s", why.Code, why.Words)
 }
 
 // event tells of a pod.

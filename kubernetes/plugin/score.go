@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
@@ -47,11 +48,11 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return fwk.NewStatus(fwk.Skip)
 	}
 	s, w := p.brain.Now(), pods.Workload(pod)
-	d := &Decision{Mode: config.Assist, Version: s.Version, Policy: "score"}
+	d := &Decision{explain.Decision{Mode: string(config.Assist), Version: s.Version, Policy: "score"}}
 	state.Write(decisionKey, d)
 	if !s.Known(w) {
 		why := unknown(s, w)
-		d.Fallback, d.Why = why.Code, why.Words
+		d.give(why)
 		p.record.fallback(pod, why)
 		return fwk.NewStatus(fwk.Skip)
 	}

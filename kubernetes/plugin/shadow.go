@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
@@ -37,7 +37,7 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	e := s.waiting.see(waits(pod), time.Now())
 	now := s.brain.Now()
-	d := &Decision{Mode: config.Shadow, Version: now.Version, Node: node, Group: e.view.Group}
+	d := &Decision{explain.Decision{Mode: string(config.Shadow), Version: now.Version, Node: node, Group: e.view.Group}}
 	state.Write(decisionKey, d)
 	if !now.Known(e.view.Task.Workload) || s.waiting.issuedTo(e.pod.UID) != nil {
 		return nil
@@ -96,23 +96,16 @@ func (s *Shadow) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 func (s *Shadow) tell(pod *v1.Pod, d *Decision, x *issued) {
 	if x != nil {
 		id := cluster.TaskID(pod.UID)
-		d.Policy, d.Plan, d.Pods, d.Planned, d.Performance = x.policy, x.number, len(x.Node), x.Node[id], finite(x.performance(id))
+		d.Policy, d.Plan, d.Pods, d.Planned, d.Performance = x.policy, x.number, len(x.Node), x.Node[id], explain.Finite(x.performance(id))
 		if why, ok := x.Fallback[id]; ok {
-			d.Fallback, d.Why = why.Code, why.Words
+			d.give(why)
 			s.record.fallback(pod, why)
 		}
 	}
 	decided(string(config.Shadow), d.Planned, d.Node)
 	if d.Planned != "" {
-		s.record.event(pod, v1.EventTypeNormal, "CotenantShadow", "%s", shadowWords(d))
+		s.record.event(pod, v1.EventTypeNormal, explain.ShadowEvent, "%s", d.ShadowNote())
 	}
-}
-
-func shadowWords(d *Decision) string {
-	if d.Planned == d.Node {
-		return fmt.Sprintf("would have gone to %s, too; decision: %s", d.Planned, d.JSON())
-	}
-	return fmt.Sprintf("would have gone to %s, went to %s; decision: %s", d.Planned, d.Node, d.JSON())
 }
 
 // planBeside makes and issues a plan from what Reserve read.

@@ -16,8 +16,6 @@ const (
 	WorkloadLabel = "cotenant.dev/workload" // also an annotation, for names that no label can hold
 	// GangMinimum is an annotation: how many pods of the gang go together.
 	GangMinimum = formats.GangMinimum
-	// Decision is the annotation that records what was decided for a pod.
-	Decision = "cotenant.dev/decision"
 )
 
 // Pod is what a plan needs to know of a pod.
