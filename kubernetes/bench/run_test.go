@@ -1,24 +1,16 @@
 package bench_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
-	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // run runs a small trial, or skips where its programs are not built.
 func run(t *testing.T, c bench.Candidate, arrive bool) bench.Result {
 	t.Helper()
-	bin, err := controlplane.Binaries()
-	if err != nil {
-		t.Skip(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, c.Program)); err != nil {
-		t.Skipf("%v; run: make kubernetes-build", err)
-	}
+	planetest.Needs(t, c.Program)
 	truth, err := bench.ReadTruth("")
 	if err != nil {
 		t.Fatal(err)

@@ -18,18 +18,10 @@ import (
 
 	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 )
-
-// Two workloads: one of each on a node run as alone, two of the same at half.
-const twoColours = `{"colocation":{"red":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":2},"workload":"red","metric":"rate","value":0.5,"alone":1}
-{"colocation":{"blue":2},"workload":"blue","metric":"rate","value":0.5,"alone":1}
-`
 
 // bench is a plane and the command line.
 type bench struct {
@@ -41,25 +33,15 @@ type bench struct {
 
 func start(t *testing.T) *bench {
 	t.Helper()
-	if _, err := controlplane.Binaries(); err != nil {
-		t.Skip(err)
-	}
+	planetest.Needs(t)
 	b := &bench{T: t, cli: filepath.Join(t.TempDir(), "kubectl-cotenant"), samples: filepath.Join(t.TempDir(), "samples.jsonl")}
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", b.cli, "./cmd/cotenant").CombinedOutput(); err != nil {
 		t.Fatalf("building the command line: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(b.samples, []byte(twoColours), 0o600); err != nil {
+	if err := os.WriteFile(b.samples, []byte(planetest.TwoColours), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if b.plane, err = controlplane.Start(t.Context(), controlplane.Config{Log: t.Output()}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	b.plane = planetest.Start(t, controlplane.Config{})
 	if err := b.plane.AddNodes(t.Context(), controlplane.Nodes(4, controlplane.NodeShape{CPU: "4"})...); err != nil {
 		t.Fatal(err)
 	}

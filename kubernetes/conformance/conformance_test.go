@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // controllers bind volumes and, once nobody uses them, let them be deleted.
@@ -31,23 +31,8 @@ func TestOurs(t *testing.T) {
 
 // conform runs the list against a scheduler on a plane of its own.
 func conform(t *testing.T, c bench.Candidate) {
-	bin, err := controlplane.Binaries()
-	if err != nil {
-		t.Skip(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, c.Program)); err != nil {
-		t.Skipf("%v; run: make kubernetes-build", err)
-	}
 	ctx := t.Context()
-	plane, err := controlplane.Start(ctx, controlplane.Config{Controllers: controllers, Log: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := planetest.Start(t, controlplane.Config{Controllers: controllers}, c.Program)
 	classes(t, plane)
 	truth, err := bench.ReadTruth("")
 	if err != nil {

@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,19 +12,24 @@ import (
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // The same pods, one by one, each of which prefers one node by far: the stock
 // scheduler has nothing to draw, so that in the mode shadow each pod must go
 // where it goes without us.
 func TestShadowDecidesAsStock(t *testing.T) {
-	stock := oneByOne(t, bench.Stock())
-	if again := oneByOne(t, bench.Stock()); !slices.Equal(stock, again) {
+	var stock, again, ours []string
+	// Subtests, so that a plane ends before the next begins.
+	t.Run("stock", func(t *testing.T) { stock = oneByOne(t, bench.Stock()) })
+	t.Run("again", func(t *testing.T) { again = oneByOne(t, bench.Stock()) })
+	if !slices.Equal(stock, again) {
 		t.Fatalf("the stock scheduler itself draws between nodes:\n%q\n%q", stock, again)
 	}
 	shadow := bench.Ours()
 	shadow.Configuration = strings.Replace(shadow.Configuration, "mode: enforce", "mode: shadow", 1)
-	if ours := oneByOne(t, shadow); !slices.Equal(stock, ours) {
+	t.Run("shadow", func(t *testing.T) { ours = oneByOne(t, shadow) })
+	if !slices.Equal(stock, ours) {
 		t.Errorf("stock %q\nshadow %q", stock, ours)
 	}
 }
@@ -34,26 +37,11 @@ func TestShadowDecidesAsStock(t *testing.T) {
 // oneByOne is where a scheduler puts pods that come when the one before is bound.
 func oneByOne(t *testing.T, c bench.Candidate) []string {
 	t.Helper()
-	bin, err := controlplane.Binaries()
-	if err != nil {
-		t.Skip(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, c.Program)); err != nil {
-		t.Skipf("%v; run: make kubernetes-build", err)
-	}
 	truth, err := bench.ReadTruth("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Config{Log: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	plane := planetest.Start(t, controlplane.Config{}, c.Program)
 	w := &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}
 	// What is free differs by a few points; what a pod prefers, by 66.
 	const nodes = 4

@@ -20,6 +20,7 @@ import (
 	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin"
 )
 
@@ -37,21 +38,10 @@ type cluster struct {
 // Deployments and of volumes, a stock scheduler and nodes of 4 cores.
 func newCluster(t *testing.T, nodes int) *cluster {
 	t.Helper()
-	if _, err := controlplane.Binaries(); err != nil {
-		t.Skip(err)
-	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Config{
-		Log: t.Output(), Audit: true,
+	plane := planetest.Start(t, controlplane.Config{
+		Audit:       true,
 		Controllers: []string{"deployment-controller", "replicaset-controller", "persistentvolume-binder-controller"},
 	}.WithGangs())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	c := &cluster{t, t.Context(), plane, plane.Client()}
 	if err := plane.AddNodes(c.ctx, controlplane.Nodes(nodes, controlplane.NodeShape{CPU: "4"})...); err != nil {
 		t.Fatal(err)
@@ -94,18 +84,9 @@ func (c *cluster) namespace() {
 	}}, metav1.CreateOptions{}))(c.T)
 }
 
-// Two workloads: as fast as alone beside each other, at half beside their own.
-const (
-	twoColours = `{"colocation":{"red":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":2},"workload":"red","metric":"rate","value":0.5,"alone":1}
-{"colocation":{"blue":2},"workload":"blue","metric":"rate","value":0.5,"alone":1}
+// green is a third workload beside planetest.TwoColours.
+const green = `{"colocation":{"green":1},"workload":"green","metric":"rate","value":1,"alone":1}
 `
-	green = `{"colocation":{"green":1},"workload":"green","metric":"rate","value":1,"alone":1}
-`
-)
 
 // fitted is a model file of samples.
 func fitted(t *testing.T, samples string) []byte {

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // installed is a cluster in which the chart is installed and its pods run.
@@ -32,7 +34,7 @@ func install(t *testing.T, c *cluster, values ...string) *installed {
 		i.values = append(i.values, "--set", v)
 	}
 	c.namespace()
-	c.model(fitted(t, twoColours))
+	c.model(fitted(t, planetest.TwoColours))
 	if _, err := c.plane.StartScheduler(c.ctx, stock); err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +337,7 @@ func (i *installed) partialGangs() {
 func (i *installed) reload() {
 	i.Helper()
 	first := i.version(i.replicas[0])
-	good := fitted(i.T, twoColours+green)
+	good := fitted(i.T, planetest.TwoColours+green)
 	i.model(good)
 	i.sync()
 	i.until("the new model is in use", func() (bool, error) {

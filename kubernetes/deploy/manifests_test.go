@@ -15,6 +15,7 @@ import (
 	"github.com/cotenant/cotenant/data"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // TestManifestsShadow applies the plain manifests and runs what they say: beside
@@ -45,7 +46,7 @@ func TestManifestsShadow(t *testing.T) {
 			}
 		}
 	}
-	i.model(fitted(t, twoColours))
+	i.model(fitted(t, planetest.TwoColours))
 	i.start()
 	// Plans are made beside the scheduler, for what still waits then: so there is
 	// more than one pod to wait.
@@ -181,7 +182,7 @@ func TestInPlaceOfTheStockScheduler(t *testing.T) {
 	i := &installed{cluster: c, kubelet: newKubelet(t, c.plane)}
 	theirs := must(c.plane.StartScheduler(c.ctx, controlplane.Scheduler{Program: "kube-scheduler", Configuration: "leaderElection: {leaderElect: true}"}))(t)
 	c.namespace()
-	c.model(fitted(t, twoColours))
+	c.model(fitted(t, planetest.TwoColours))
 	if _, err := helm(t, "install", release, "chart", "--kubeconfig", c.plane.Kubeconfig(), "--namespace", namespace,
 		"--set", "scheduler.name=default-scheduler,scheduler.lease.name=kube-scheduler,scheduler.lease.namespace=kube-system"); err != nil {
 		t.Fatal(err)

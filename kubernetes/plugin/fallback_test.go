@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/place"
 )
@@ -62,13 +63,13 @@ func allOn(r place.Request, node string) place.Decision {
 // A scheduler that starts with a file which is cut off schedules by the stock
 // scores, says why of each pod, and takes up its work with a good file.
 func TestStartWithABadFile(t *testing.T) {
-	w := startWith(t, twoColours[:40], "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
+	w := startWith(t, planetest.TwoColours[:40], "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
 	w.create(list(2, "red")...)
 	w.settles(2)
 	if told := w.told(); strings.Count(told, "bad-files") != 2 {
 		t.Errorf("not each of two pods is told of bad-files once:\n%s", told)
 	}
-	w.writeSamples(twoColours)
+	w.writeSamples(planetest.TwoColours)
 	p := w.plugin.(*Plugin)
 	for end := time.Now().Add(5 * time.Second); p.brain.Now().Bad != ""; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -93,7 +94,7 @@ func TestBadFilesAreRefusedAndGoodOnesLoaded(t *testing.T) {
 	}
 	w.create(list(2, "red")...)
 	w.settles(2)
-	w.writeSamples(twoColours + `{"colocation":{"green":1},"workload":"green","metric":"rate","value":1,"alone":1}` + "\n")
+	w.writeSamples(planetest.TwoColours + `{"colocation":{"green":1},"workload":"green","metric":"rate","value":1,"alone":1}` + "\n")
 	for end := time.Now().Add(5 * time.Second); p.brain.Now().Version == before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the new file was not loaded")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/place"
 )
@@ -28,18 +29,7 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a control plane")
 	}
-	if _, err := controlplane.Binaries(); err != nil {
-		t.Skip(err)
-	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Config{Log: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := planetest.Start(t, controlplane.Config{})
 	if err := plane.AddNodes(t.Context(), controlplane.Nodes(4, controlplane.NodeShape{CPU: "2", Memory: "8Gi"})...); err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +50,10 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 		policy  func(place.Request) (place.Decision, error)
 		code    plan.Code
 	}{
-		{"corrupt", twoColours[:40], nil, plan.BadFiles},
-		{"panics", twoColours, func(place.Request) (place.Decision, error) { panic("oh") }, plan.PolicyPanicked},
-		{"full", twoColours, func(r place.Request) (place.Decision, error) { return allOn(r, "node-0000"), nil }, plan.BadDecision},
-		{"sleeps", twoColours, func(place.Request) (place.Decision, error) { <-free; return place.Decision{}, nil }, plan.PolicyLate},
+		{"corrupt", planetest.TwoColours[:40], nil, plan.BadFiles},
+		{"panics", planetest.TwoColours, func(place.Request) (place.Decision, error) { panic("oh") }, plan.PolicyPanicked},
+		{"full", planetest.TwoColours, func(r place.Request) (place.Decision, error) { return allOn(r, "node-0000"), nil }, plan.BadDecision},
+		{"sleeps", planetest.TwoColours, func(place.Request) (place.Decision, error) { <-free; return place.Decision{}, nil }, plan.PolicyLate},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &world{T: t, samples: filepath.Join(t.TempDir(), "samples.jsonl")}

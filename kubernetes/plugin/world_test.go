@@ -28,17 +28,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 )
-
-// Two workloads: one of each on a node run as alone, two of the same at half.
-const twoColours = `{"colocation":{"red":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"red","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":1,"blue":1},"workload":"blue","metric":"rate","value":1,"alone":1}
-{"colocation":{"red":2},"workload":"red","metric":"rate","value":0.5,"alone":1}
-{"colocation":{"blue":2},"workload":"blue","metric":"rate","value":0.5,"alone":1}
-`
 
 // world is a real scheduler, with its real queue, cache and framework, over a
 // client that holds objects in memory.
@@ -59,7 +51,7 @@ type world struct {
 // flow such as "mode: enforce, slotsPerNode: 2".
 func start(t *testing.T, args string, objects ...runtime.Object) *world {
 	t.Helper()
-	return startWith(t, twoColours, args, objects...)
+	return startWith(t, planetest.TwoColours, args, objects...)
 }
 
 // startWith is start with other samples.

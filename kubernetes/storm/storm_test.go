@@ -13,6 +13,7 @@ import (
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/storm"
 )
 
@@ -55,32 +56,18 @@ func blow(t *testing.T, c bench.Candidate, native bool, member func(gang, *corev
 	if testing.Short() {
 		t.Skip("a storm takes minutes")
 	}
-	bin, err := controlplane.Binaries()
-	if err != nil {
-		t.Skip(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, c.Program)); err != nil {
-		t.Skipf("%v; run: make kubernetes-build", err)
-	}
 	seed := uint64(1)
 	if s := os.Getenv("STORM_SEED"); s != "" {
+		var err error
 		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
 			t.Fatalf("STORM_SEED=%q: %v", s, err)
 		}
 	}
-	config := controlplane.Config{Log: t.Output()}
+	config := controlplane.Config{}
 	if native {
 		config = config.WithGangs()
 	}
-	plane, err := controlplane.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := planetest.Start(t, config, c.Program)
 	truth, err := bench.ReadTruth("")
 	if err != nil {
 		t.Fatal(err)
