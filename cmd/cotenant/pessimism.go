@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
+	"github.com/cotenant/cotenant/profile"
 )
 
 // Policies that search find first what a model over-predicts. Where it is as
@@ -41,24 +41,16 @@ func doubt(m interference.Model, classes, workloads []string, slots int) float64
 	for slots > 1 && multisets(len(workloads), slots) > maxDoubted {
 		slots--
 	}
+	every := profile.Colocations(workloads, max(slots, 1))
 	var all []float64
 	for _, class := range classes {
-		class = place.ModelClass(m, class)
-		var grow func(c cluster.Colocation, from int)
-		grow = func(c cluster.Colocation, from int) {
-			for i := from; i < len(workloads); i++ {
-				next := c.With(workloads[i])
-				for _, e := range m.Predict(class, history.Rate, []cluster.Colocation{next})[0] {
-					if e.Known && !e.Measured && e.Value > 0 {
-						all = append(all, e.Std/e.Value)
-					}
-				}
-				if next.Tasks() < slots {
-					grow(next, i)
+		for _, row := range m.Predict(place.ModelClass(m, class), history.Rate, every) {
+			for _, e := range row {
+				if e.Known && !e.Measured && e.Value > 0 {
+					all = append(all, e.Std/e.Value)
 				}
 			}
 		}
-		grow(cluster.Colocation{}, 0)
 	}
 	if len(all) == 0 {
 		return 0
