@@ -73,11 +73,8 @@ func describeJobs(policy string, req place.Request, d place.Decision, after *clu
 				p.Why = hold[id]
 			}
 		}
-		p.Tasks = max(p.Tasks, len(p.Bind))
 		if p.Decision == "place" {
 			p.Tasks = len(p.Bind)
-		}
-		if p.Decision == "place" {
 			p.Why = d.Why[p.Bind[0].Task].Words
 		}
 		out = append(out, p)

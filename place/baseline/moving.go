@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -82,7 +83,7 @@ func (m *Moving) moves(req place.Request, d place.Decision) ([]place.Move, error
 			gone, free = append(gone, i), append(free, r.Task)
 		}
 	}
-	if len(gone) == 0 || len(running)+len(d.Bind) < 2 {
+	if len(gone) == 0 {
 		return nil, nil
 	}
 	pending := map[cluster.TaskID]cluster.Task{}
@@ -172,61 +173,45 @@ func (s *moving) one(most int, least float64) int {
 			if e.gain <= tiny {
 				continue
 			}
-			out, in := s.change(a, e.a), s.change(e.a, a)
-			if n := len(out) + len(in); n <= most && e.gain > least*float64(n) {
-				found = append(found, offer{a, b, e, out, in})
+			n := 1 // moved, or 2 swapped
+			if s.tasks(a) == s.tasks(e.a) {
+				n = 2
+			}
+			if worth := e.gain - least*float64(n); n <= most && worth > 0 {
+				found = append(found, offer{a, b, e, n, worth})
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(x, y offer) int {
-		switch {
-		case x.worth(least) > y.worth(least):
-			return -1
-		case x.worth(least) < y.worth(least):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, func(x, y offer) int { return cmp.Compare(y.worth, x.worth) })
 	for _, f := range found {
 		n, m := int(s.nodes[f.a][0]), int(s.nodes[f.b][0])
 		if f.a == f.b {
 			m = int(s.nodes[f.b][1])
 		}
 		if s.apply(n, m, f.e) {
-			for _, k := range f.out {
-				s.carry(int(k), n, m)
-			}
-			for _, k := range f.in {
-				s.carry(int(k), m, n)
-			}
-			return len(f.out) + len(f.in)
+			s.carry(f.a, f.e.a, n, m)
+			s.carry(f.b, f.e.b, m, n)
+			return f.moved
 		}
 	}
 	return 0
 }
 
-// offer is an exchange of nodes in two states, and the kinds of the tasks
-// that leave the first for the second, and come from it.
+// offer is an exchange of nodes in two states, how many tasks it moves, and the
+// gain above what each of them must bring.
 type offer struct {
-	a, b    int32
-	e       exchange
-	out, in []int32
+	a, b  int32
+	e     exchange
+	moved int
+	worth float64
 }
 
-// worth is the gain above what its moves must bring.
-func (p *offer) worth(least float64) float64 {
-	return p.e.gain - least*float64(len(p.out)+len(p.in))
-}
-
-// change lists the kinds that a node has more of in state from than in to.
-func (s *moving) change(from, to int32) []int32 {
-	var kinds []int32
-	for _, it := range s.states[from].items {
-		for range it.count - s.states[to].count(it.kind) {
-			kinds = append(kinds, it.kind)
-		}
+// tasks is how many a node in the state has.
+func (s *moving) tasks(state int32) (n int32) {
+	for _, it := range s.states[state].items {
+		n += it.count
 	}
-	return kinds
+	return n
 }
 
 func (s *moving) hold(task, kind, node int) {
@@ -236,13 +221,19 @@ func (s *moving) hold(task, kind, node int) {
 	s.on[node][kind] = append(s.on[node][kind], task)
 }
 
-// carry takes a task of a kind from a node to another: one that has moved
-// before, if there is one, since it stands still anyway.
-func (s *moving) carry(kind, from, to int) {
-	tasks := s.on[from][kind]
-	i := len(tasks) - 1
-	task := tasks[i]
-	s.on[from][kind] = tasks[:i]
-	s.hold(task, kind, to)
-	s.to[task] = to
+// carry takes what a node has less of in state after than in before to another:
+// of a kind a task that has moved before, if there is one, since it stands still
+// anyway.
+func (s *moving) carry(before, after int32, from, to int) {
+	for _, it := range s.states[before].items {
+		kind := int(it.kind)
+		for range it.count - s.states[after].count(it.kind) {
+			tasks := s.on[from][kind]
+			last := len(tasks) - 1
+			task := tasks[last]
+			s.on[from][kind] = tasks[:last]
+			s.hold(task, kind, to)
+			s.to[task] = to
+		}
+	}
 }
