@@ -171,6 +171,7 @@ type taken struct {
 func (j *job) observe(r *balancev1.ReportRequest, now time.Time) (all []taken, refused []*balancev1.Refusal) {
 	j.heard = now
 	var read [maxIterations][]balance.Report
+	read[0] = make([]balance.Report, 0, len(r.GetReports())) // of one iteration, mostly
 	for _, w := range r.GetReports() {
 		report, err := readReport(r, w)
 		if err != nil {

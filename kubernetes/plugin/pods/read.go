@@ -13,7 +13,7 @@ import (
 
 // Labels and annotations of this project.
 const (
-	WorkloadLabel = "cotenant.dev/workload" // also an annotation, for names that no label can hold
+	WorkloadLabel = formats.WorkloadLabel
 	// GangMinimum is an annotation: how many pods of the gang go together.
 	GangMinimum = formats.GangMinimum
 )
