@@ -188,6 +188,9 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 		Cluster: d.spec, Truth: truth, Objective: objective, Horizon: f.horizon, Warmup: f.warmup, Lifetime: f.lifetime,
 		Migrate: sim.Price{On: cmd.Flags().Changed("migrate"), Cost: f.migrate}, MTBF: f.mtbf, Repair: f.repair, Samples: f.moments,
 	}
+	if err := d.config.LimitFailures(); err != nil {
+		return nil, wrongUse("--mtbf %s: %v", f.mtbf, err)
+	}
 	if _, err := d.stream.Draw(d.seeds[0]); err != nil {
 		return nil, wrongUse("%v", err)
 	}
@@ -201,6 +204,7 @@ func (f *servicesFlags) check() error {
 	if err := oneOf("mix", f.mix, services.Mixes()); err != nil {
 		return err
 	}
+	const longest = 70 * 365 * 24 * time.Hour
 	for _, d := range []struct {
 		flag string
 		time time.Duration
@@ -217,14 +221,16 @@ func (f *servicesFlags) check() error {
 		if d.time < 0 {
 			return wrongUse("--%s %s: negative", d.flag, d.time)
 		}
+		if d.time > longest {
+			return wrongUse("--%s %s: give at most %s", d.flag, d.time, longest)
+		}
 	}
-	const longest = 100 * 365 * 24 * time.Hour
 	switch {
 	case f.seeds < 1 || f.seeds > maxSeeds:
 		return wrongUse("--seeds %d: give 1 to %d", f.seeds, maxSeeds)
 	case f.seed > math.MaxUint64-maxSeeds:
 		return wrongUse("--seed %d: too large", f.seed)
-	case f.lifetime < time.Millisecond || f.lifetime > longest:
+	case f.lifetime < time.Millisecond:
 		return wrongUse("--lifetime %s: give 1ms to %s", f.lifetime, longest)
 	case !(f.most >= 0):
 		return wrongUse("--most %g: give a share of the slots, such as 1, or 0 for no limit", f.most)
@@ -238,13 +244,13 @@ func (f *servicesFlags) check() error {
 		return wrongUse("--moments %d: give 1 to 100000", f.moments)
 	}
 	if f.horizon == 0 {
-		f.horizon = 24 * f.lifetime
+		f.horizon = min(24*f.lifetime, longest)
 	}
 	if f.warmup == 0 {
 		f.warmup = min(4*f.lifetime, f.horizon/2)
 	}
-	if f.warmup >= f.horizon || f.horizon > longest {
-		return wrongUse("--horizon %s: it must be longer than the warm-up, %s, and at most %s", f.horizon, f.warmup, longest)
+	if f.warmup >= f.horizon {
+		return wrongUse("--horizon %s: it must be longer than the warm-up, %s", f.horizon, f.warmup)
 	}
 	if f.drift > 0 && f.horizon/f.drift > 10_000 {
 		return wrongUse("--drift %s: too short for a horizon of %s", f.drift, f.horizon)

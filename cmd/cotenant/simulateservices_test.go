@@ -80,6 +80,14 @@ func TestSimulateServicesFiles(t *testing.T) {
 	}
 }
 
+// Where nothing runs, nothing is compared: no policy is NaN points better.
+func TestSimulateServicesOfNothing(t *testing.T) {
+	out, errs, code := cotenant(t, flowing("--load", "0.0001", "--policy", "spread,metis")...)
+	if code != 0 || strings.Contains(out, "NaN") || strings.Count(out, " - ") < 12 {
+		t.Errorf("exit %d, stderr %q:\n%s", code, errs, out)
+	}
+}
+
 func TestSimulateServicesBadInput(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -100,6 +108,12 @@ func TestSimulateServicesBadInput(t *testing.T) {
 		{"--lifetime 0s", 2, "--lifetime 0s: give 1ms"},
 		{"--warmup 9h", 2, "longer than the warm-up"},
 		{"--drift 1ns", 2, "too short"},
+		{"--repair 1000000h", 2, "--repair 1000000h0m0s: give at most 613200h0m0s"},
+		{"--mtbf 1000000h", 2, "--mtbf 1000000h0m0s: give at most"},
+		{"--migrate 1000000h", 2, "--migrate 1000000h0m0s: give at most"},
+		{"--mtbf 1ns --repair 0s", 2, "would fail some 1.73e+14 times in 8h0m0s; at most 5000000"},
+		{"--lifetime 1ms", 2, "tasks would come in a horizon of 8h0m0s, with services of a mean lifetime of 1ms; at most 5000000"},
+		{"--horizon 613200h --lifetime 1s", 2, "shorten the horizon"},
 		{"--scaling -1", 2, "--scaling -1"},
 		{"--moments 0", 2, "--moments 0"},
 		{"--seeds 0", 2, "--seeds 0"},

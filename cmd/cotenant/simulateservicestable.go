@@ -96,7 +96,7 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 		mean := func(v []float64, decimals int) string { m, _ := meanError(v); return number(m).text(decimals) }
 		differ := func(v []float64) (string, string) {
 			m, e := meanError(v)
-			if rows[from].Policy == heldAgainst {
+			if rows[from].Policy == heldAgainst || !number(m).known() {
 				return "-", "-"
 			}
 			return fmt.Sprintf("%+.2f", m), number(e).text(2)

@@ -120,10 +120,26 @@ func (c *Config) validate() error {
 			return fmt.Errorf("services: %s is %s; it must be from 0 to %s", d.name, d.time, longest)
 		}
 	}
+	if err := c.LimitFailures(); err != nil {
+		return fmt.Errorf("services: %w", err)
+	}
 	for i := range c.Arrivals {
 		if err := c.Arrivals[i].validate(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// LimitFailures is an error where more than MaxFailures are to be expected.
+func (c *Config) LimitFailures() error {
+	if c.MTBF == 0 {
+		return nil
+	}
+	failures := float64(len(c.Cluster.Nodes)) * float64(c.Horizon) / (float64(c.MTBF) + float64(c.Repair))
+	if failures > MaxFailures {
+		return fmt.Errorf("%d nodes that run for %s and are repaired in %s would fail some %.3g times in %s; at most %d: let them run longer, or shorten the horizon",
+			len(c.Cluster.Nodes), c.MTBF, c.Repair, failures, c.Horizon, MaxFailures)
 	}
 	return nil
 }

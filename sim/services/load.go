@@ -44,6 +44,31 @@ func (s *Stream) offered() (float64, error) {
 	return (lo + hi) / 2, nil
 }
 
+// MaxTasks bounds how many tasks a Stream may draw, MaxFailures how many times
+// the nodes of a run may fail: all are drawn beforehand, and with times out of
+// proportion they would take all memory there is.
+const (
+	MaxTasks    = 5_000_000
+	MaxFailures = 5_000_000
+)
+
+// limit refuses a stream of which more than MaxTasks are to be expected at
+// most, where so many services are offered in a mean lifetime.
+func (s *Stream) limit(offered float64) error {
+	mean := 0.0
+	for _, z := range s.Sizes {
+		mean += z.Share * float64(z.Replicas)
+	}
+	lifetimes := float64(s.Horizon) / float64(s.Lifetime)
+	// What is there at time 0 draws sizes, too.
+	tasks := s.Load*float64(s.Capacity)*(1+s.Scaling*lifetimes) + offered*lifetimes*mean
+	if tasks > MaxTasks {
+		return fmt.Errorf("stream: some %.3g tasks would come in a horizon of %s, with services of a mean lifetime of %s; at most %d: shorten the horizon, or let services live longer",
+			tasks, s.Horizon, s.Lifetime, MaxTasks)
+	}
+	return nil
+}
+
 // occupied is the mean number of wanted tasks, at most most, where so many
 // services are offered in a mean lifetime.
 func (s *Stream) occupied(offered float64, most int) float64 {

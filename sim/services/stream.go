@@ -133,6 +133,9 @@ func (s Stream) Draw(seed uint64) ([]Arrival, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.limit(services); err != nil {
+		return nil, err
+	}
 	d := newDrawing(s, seed)
 	d.begin()
 	gap := float64(s.Lifetime) / services

@@ -193,6 +193,8 @@ func TestStreamsRefuseNonsense(t *testing.T) {
 		`mix "x"`:            func(s *services.Stream) { s.Mix = "x" },
 		"0 replicas":         func(s *services.Stream) { s.Sizes = []services.Size{{Share: 1}} },
 		"add up to 0":        func(s *services.Stream) { s.Sizes = []services.Size{{Replicas: 1}} },
+		"tasks would come":   func(s *services.Stream) { s.Lifetime, s.Horizon = time.Microsecond, 24*time.Hour },
+		"some 1.28e+11":      func(s *services.Stream) { s.Scaling, s.Horizon = 1e6, 1000*s.Lifetime },
 		"out of reach":       func(s *services.Stream) { s.Load, s.Sizes = 0.99, []services.Size{{Replicas: 100, Share: 1}} },
 	} {
 		s := standard()
@@ -212,6 +214,7 @@ func TestRunRefusesNonsense(t *testing.T) {
 		"horizon 0s":       func(c *services.Config) { c.Horizon = 0 },
 		"warm-up of 1m0s":  func(c *services.Config) { c.Warmup = c.Horizon },
 		"-1 samples":       func(c *services.Config) { c.Samples = -1 },
+		"would fail some":  func(c *services.Config) { c.MTBF = 1 },
 		"time of repair":   func(c *services.Config) { c.Repair = -1 },
 		"no name":          func(c *services.Config) { c.Arrivals[0].Name = "" },
 		"times of leaving": func(c *services.Config) { c.Arrivals[0].Until = nil },
