@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,6 +90,9 @@ func openTraining(cmd *cobra.Command) (*trainingRun, error) {
 		if r.dir = log; log == "" && flag("out") != "" {
 			r.dir = flag("out") + ".log"
 		}
+		if err := r.keepsOut(flag("out")); err != nil {
+			return nil, err
+		}
 		if _, err := os.Stat(filepath.Join(r.dir, checkpointFile)); r.dir != "" && err == nil {
 			return nil, fmt.Errorf("%s holds a run already: go on with --resume %s, or remove the folder", r.dir, r.dir)
 		}
@@ -101,7 +107,27 @@ func openTraining(cmd *cobra.Command) (*trainingRun, error) {
 		return nil, err
 	}
 	r.before = &before
-	return r, before.adopt(cmd, resume)
+	if err := before.adopt(cmd, resume); err != nil {
+		return nil, err
+	}
+	return r, r.keepsOut(flag("out"))
+}
+
+// keepsOut refuses a policy that would be written over the folder of the run or
+// over what the run goes on with.
+func (r *trainingRun) keepsOut(out string) error {
+	if out == "" {
+		return nil
+	}
+	if filepath.Clean(out) == filepath.Clean(r.dir) {
+		return wrongUse("--out %s is the folder of the run, too; name a file in it, or another --log", out)
+	}
+	for _, name := range []string{checkpointFile, stateFile, curves.LinesFile} {
+		if sameFile(out, filepath.Join(r.dir, name)) {
+			return wrongUse("--out %s: the run keeps its own there; name another file", out)
+		}
+	}
+	return nil
 }
 
 func readState(dir string) (s runState, err error) {
@@ -233,16 +259,42 @@ func (r *trainingRun) start(t trainer, planned int, log io.Writer) error {
 	if r.before == nil {
 		return nil
 	}
-	file, err := os.Open(filepath.Join(r.dir, checkpointFile))
-	if err != nil {
-		return fmt.Errorf("--resume: %w", err)
+	check, err := os.ReadFile(filepath.Join(r.dir, checkpointFile))
+	if err == nil {
+		check, err = unsealed(check)
 	}
-	defer file.Close()
-	if err := t.Restore(file); err != nil {
+	if err != nil {
+		return fmt.Errorf("--resume %s: its checkpoint: %w; start anew, with another --log", r.dir, err)
+	}
+	if err := t.Restore(bytes.NewReader(check)); err != nil {
 		return fmt.Errorf("--resume %s: %w", r.dir, err)
 	}
 	fmt.Fprintf(log, "going on after %d of %d updates\n", t.Updates(), planned)
 	return nil
+}
+
+// seal begins a checkpoint; the sum of what follows comes after it, in
+// hexadecimal digits.
+const seal = "cotenant checkpoint, sha256 "
+
+// sealed is a checkpoint as it is written: a bit that a disk turns in the
+// weights would otherwise go on learning unnoticed.
+func sealed(state []byte) []byte {
+	sum := sha256.Sum256(state)
+	return slices.Concat([]byte(seal), []byte(hex.EncodeToString(sum[:])), []byte("\n"), state)
+}
+
+// unsealed is what sealed got.
+func unsealed(check []byte) ([]byte, error) {
+	head, state, _ := bytes.Cut(check, []byte("\n"))
+	sum, ok := bytes.CutPrefix(head, []byte(seal))
+	if !ok {
+		return nil, errors.New("damaged, or not by this version of the program")
+	}
+	if now := sha256.Sum256(state); hex.EncodeToString(now[:]) != string(sum) {
+		return nil, errors.New("damaged: its bytes are not those that were written")
+	}
+	return state, nil
 }
 
 // errTime ends a run whose time is up.
@@ -331,7 +383,14 @@ func (r *trainingRun) save() error {
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}
-	check, err := whole.Stage(filepath.Join(r.dir, checkpointFile), r.trainer.Save)
+	var held bytes.Buffer
+	if err := r.trainer.Save(&held); err != nil {
+		return fmt.Errorf("--log: %w", err)
+	}
+	check, err := whole.Stage(filepath.Join(r.dir, checkpointFile), func(w io.Writer) error {
+		_, err := w.Write(sealed(held.Bytes()))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("--log: %w", err)
 	}

@@ -168,3 +168,57 @@ func TestTrainingGoesOnOnlyAsItBegan(t *testing.T) {
 		}
 	})
 }
+
+// TestTrainingNoticesADamagedCheckpoint turns, drops and adds bytes, and wants
+// no training that goes on from them.
+func TestTrainingNoticesADamagedCheckpoint(t *testing.T) {
+	eachTraining(t, func(t *testing.T, verb string, args func(...string) []string) {
+		if _, errs, code := cotenant(t, args("--updates=2", "--time=1ns")...); code != 0 {
+			t.Fatalf("exit %d, stderr %q", code, errs)
+		}
+		const path = "p.log/checkpoint"
+		whole := mustRead(t, path)
+		turned := bytes.Clone(whole)
+		turned[len(turned)/2] ^= 1
+		for name, check := range map[string][]byte{
+			"a bit turned": turned, "cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "longer": append(bytes.Clone(whole), 0), "empty": nil, "another file": []byte("hello\n"),
+		} {
+			if err := os.WriteFile(path, check, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, errs, code := cotenant(t, "train", verb, "--resume=p.log"); code != exitFailed || !strings.Contains(errs, "--resume p.log: its checkpoint: damaged") || !strings.Contains(errs, "start anew") {
+				t.Errorf("%s: exit %d, stderr %q", name, code, errs)
+			}
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := cotenant(t, "train", verb, "--resume=p.log"); code != exitFailed || !strings.Contains(errs, "start anew, with another --log") {
+			t.Errorf("none: exit %d, stderr %q", code, errs)
+		}
+	})
+}
+
+// TestTrainingKeepsItsFolder wants no policy over the folder of the run or over
+// what it goes on with, before anything is trained.
+func TestTrainingKeepsItsFolder(t *testing.T) {
+	eachTraining(t, func(t *testing.T, verb string, args func(...string) []string) {
+		for _, out := range []string{"q", "./q/", "q/checkpoint", "q/../q/run.json", "q/scalars.jsonl"} {
+			if _, errs, code := cotenant(t, args("--out", out, "--log", "q")...); code != exitWrongUse || !strings.Contains(errs, "name a") {
+				t.Errorf("--out %s --log q: exit %d, stderr %q", out, code, errs)
+			}
+		}
+		if _, errs, code := cotenant(t, args("--updates=2", "--time=1ns")...); code != 0 {
+			t.Fatalf("exit %d, stderr %q", code, errs)
+		}
+		for _, out := range []string{"p.log/checkpoint", "p.log/run.json"} {
+			before := mustRead(t, out)
+			if _, errs, code := cotenant(t, "train", verb, "--resume=p.log", "--out", out); code != exitWrongUse || !strings.Contains(errs, "the run keeps its own there") {
+				t.Errorf("--out %s: exit %d, stderr %q", out, code, errs)
+			}
+			if !bytes.Equal(before, mustRead(t, out)) {
+				t.Errorf("--out %s was written", out)
+			}
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"syscall"
 )
@@ -34,7 +35,7 @@ func Explain(path string, err error) error {
 	case errors.Is(number, fs.ErrNotExist):
 		why = fmt.Sprintf("there is no folder %q; make it first", dir)
 	case errors.Is(number, syscall.ENOTDIR):
-		why = fmt.Sprintf("%q is not a folder; name another one", dir)
+		why = fmt.Sprintf("%q is not a folder; name another one", notFolder(path))
 	case errors.Is(number, syscall.ENAMETOOLONG):
 		why = "the name is too long; give a shorter one"
 	default:
@@ -42,4 +43,16 @@ func Explain(path string, err error) error {
 	}
 	// The number alone: the rest names a file that nobody knows.
 	return fmt.Errorf("write %s: %s: %w", path, why, number)
+}
+
+// notFolder is what stands in the way of a path: it, or what it should be in.
+func notFolder(path string) string {
+	for at := path; ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && !info.IsDir() {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return filepath.Dir(path)
+		}
+	}
 }

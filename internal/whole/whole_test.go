@@ -2,6 +2,7 @@ package whole_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -118,6 +119,21 @@ func TestWhereAFileCannotBe(t *testing.T) {
 	}
 	if whole.Probe(file) != nil || whole.Probe(filepath.Join(dir, "fresh")) != nil || content(t, file) != "x" || names(t, dir) != "file" {
 		t.Errorf("probing changed the folder: %s", names(t, dir))
+	}
+}
+
+// The folder that cannot be made names the file in its way, not the folder that
+// this is in.
+func TestExplainNamesWhatIsInTheWay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := whole.File(file, say("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, filepath.Join(file, "a"), filepath.Join(file, "a", "b")} {
+		err := whole.Explain(path, os.MkdirAll(path, 0o755))
+		if want := fmt.Sprintf("%q is not a folder", file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", path, err, want)
+		}
 	}
 }
 
