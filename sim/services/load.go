@@ -48,8 +48,8 @@ func (s *Stream) offered() (float64, error) {
 // the nodes of a run may fail: all are drawn beforehand, and with times out of
 // proportion they would take all memory there is.
 const (
-	MaxTasks    = 5_000_000
-	MaxFailures = 5_000_000
+	MaxTasks    = 10_000_000
+	MaxFailures = 10_000_000
 )
 
 // limit refuses a stream of which more than MaxTasks are to be expected at
