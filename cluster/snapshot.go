@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -61,6 +62,11 @@ func NewSnapshot(spec Spec) (*Snapshot, error) {
 				return nil, fmt.Errorf("workload %q: request of %s is %d, negative", w.Name, r, w.Requests[r])
 			}
 			dims[r] = true
+		}
+		for _, e := range w.Edges {
+			if e.To == "" || !(e.Weight >= 0) || math.IsInf(e.Weight, 0) {
+				return nil, fmt.Errorf("workload %q: edge to %q with weight %g: name a workload and give a finite weight of 0 or more", w.Name, e.To, e.Weight)
+			}
 		}
 	}
 	ids := make(map[TaskID]bool, len(spec.Running))

@@ -18,6 +18,14 @@ type Edge struct {
 	Weight float64 `json:"weight,omitempty"`
 }
 
+// Amount is the edge's weight with its default.
+func (e Edge) Amount() float64 {
+	if e.Weight == 0 {
+		return 1
+	}
+	return e.Weight
+}
+
 // TaskID names a task, unique in a cluster.
 type TaskID string
 

@@ -23,6 +23,10 @@ type Evaluation struct {
 	Unknown []string
 	// Left lists the workloads left out of p99 for lack of measured latency.
 	Left []string
+	// Near is the mean near share (see Objective) of the placed tasks whose
+	// workload has an edge to one with tasks, those left out that have none; NaN
+	// where there is no such task or the objective has no weight on traffic.
+	Near float64
 	// Placement is what the decision makes of the cluster.
 	Placement *cluster.Placement
 }
@@ -40,6 +44,7 @@ func Evaluate(req Request, d Decision, m interference.Model) (Evaluation, error)
 		return Evaluation{}, err
 	}
 	e := Evaluation{Held: len(d.Hold), Placement: t.Placement}
+	e.Near = t.near()
 	if t.Values.objective.P99 != 0 {
 		e.Left = t.Values.WithoutLatency()
 	}

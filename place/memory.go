@@ -19,7 +19,8 @@ const remembered = 50_000
 // same in all trials: values are those of one task in all, whatever the request.
 // So what is remembered, and how it is rounded, does not depend on which request
 // came first. An objective other than mean or p99 alone, whose parts a factor
-// would put out of proportion, gets a Trial of its own.
+// would put out of proportion, gets a Trial of its own; so does one with
+// traffic, which depends on how many tasks of each workload there are.
 func (m *Memory) Trial(req Request, model interference.Model, pessimism float64) *Trial {
 	o := req.Objective.Or()
 	if o != (Objective{Mean: o.Mean}) && o != (Objective{P99: o.P99}) {

@@ -7,20 +7,35 @@ import (
 	"strings"
 )
 
-// Objective is what to optimise: weights of the four measures, each at least
+// Objective is what to optimise: weights of the five measures, each at least
 // 0. The value of a placement is
 //
-//	Mean*mean + Worst*worst - P99*p99 - Nodes*used
+//	Mean*mean + Worst*worst - P99*p99 - Nodes*used + Traffic*near
 //
 // where mean and worst are over the performance of all tasks, p99 is the mean
 // over tasks of p99/p99 alone (workloads without measured latency left out),
-// and used is the number of nodes with at least one task. The zero value
-// means Mean alone.
+// used is the number of nodes with at least one task, and near is the sum of
+// the tasks' near shares over the number of all tasks: a task all of whose
+// traffic stays on its node is worth Traffic more, in units of the performance
+// of a task alone. The zero value means Mean alone.
+//
+// A task of a workload with edges (cluster.Workload.Edges) exchanges its
+// traffic with the tasks of the workloads that they lead to, by the edges'
+// weights, and with all tasks of such a workload evenly, running and pending
+// ones. Its near share is the part that stays on its node and half of the part
+// that leaves it for another node of its rack (cluster.RackKey; a node without
+// the label is in no rack), so 0 to 1. An edge to the task's own workload
+// leads to the other tasks of it. An edge counts for the tasks of the workload
+// that has it, not for those at its other end. An edge to a workload without
+// tasks keeps its part of the traffic, which is then never near; tasks without
+// edges, or all of whose edges lead nowhere, count 0.
 type Objective struct {
 	Mean  float64 `json:"mean,omitempty"`
 	Worst float64 `json:"worst,omitempty"`
 	P99   float64 `json:"p99,omitempty"`
 	Nodes float64 `json:"nodes,omitempty"`
+	// Traffic is the weight of traffic between workloads.
+	Traffic float64 `json:"traffic,omitempty"`
 }
 
 // The objectives of a single measure.
@@ -29,10 +44,14 @@ var (
 	WorstPerformance = Objective{Worst: 1}
 	TailLatency      = Objective{P99: 1}
 	NodesUsed        = Objective{Nodes: 1}
+	NearTraffic      = Objective{Traffic: 1}
 )
 
-// ParseObjective reads "mean", "worst", "p99", "nodes" or a weighted sum
-// such as "mean=1,nodes=0.002".
+// Measures lists the names of the measures that ParseObjective reads.
+func Measures() []string { return []string{"mean", "worst", "p99", "nodes", "traffic"} }
+
+// ParseObjective reads "mean", "worst", "p99", "nodes", "traffic" or a
+// weighted sum such as "mean=1,nodes=0.002".
 func ParseObjective(s string) (Objective, error) {
 	var o Objective
 	for part := range strings.SplitSeq(s, ",") {
@@ -54,14 +73,16 @@ func ParseObjective(s string) (Objective, error) {
 			o.P99 += weight
 		case "nodes":
 			o.Nodes += weight
+		case "traffic":
+			o.Traffic += weight
 		default:
-			return o, fmt.Errorf("objective %q: %q is none of mean, worst, p99, nodes", s, name)
+			return o, fmt.Errorf("objective %q: %q is none of %s", s, name, strings.Join(Measures(), ", "))
 		}
 	}
 	if o == (Objective{}) {
 		return o, fmt.Errorf("objective %q: all weights are 0", s)
 	}
-	if math.IsInf(o.Mean+o.Worst+o.P99+o.Nodes, 0) {
+	if math.IsInf(o.Mean+o.Worst+o.P99+o.Nodes+o.Traffic, 0) {
 		return o, fmt.Errorf("objective %q: the weights add up to more than a number can hold", s)
 	}
 	return o, nil
@@ -79,7 +100,7 @@ func (o Objective) Or() Objective {
 // the lower it is (p99, nodes): it is then printed without the minus sign.
 func (o Objective) Minimises() bool {
 	o = o.Or()
-	return o.Mean == 0 && o.Worst == 0 && (o.P99 == 0) != (o.Nodes == 0)
+	return o.Mean == 0 && o.Worst == 0 && o.Traffic == 0 && (o.P99 == 0) != (o.Nodes == 0)
 }
 
 // String is the form that ParseObjective reads.
@@ -89,7 +110,7 @@ func (o Objective) String() string {
 	for _, m := range []struct {
 		name   string
 		weight float64
-	}{{"mean", o.Mean}, {"worst", o.Worst}, {"p99", o.P99}, {"nodes", o.Nodes}} {
+	}{{"mean", o.Mean}, {"worst", o.Worst}, {"p99", o.P99}, {"nodes", o.Nodes}, {"traffic", o.Traffic}} {
 		switch m.weight {
 		case 0:
 		case 1:

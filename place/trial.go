@@ -16,6 +16,8 @@ type Trial struct {
 
 	tasks   []cluster.Task
 	configs []Config
+	racks   *racks // nil where they do not count
+	scratch []int
 }
 
 // NewTrial begins with the running tasks in place and the pending ones put
@@ -23,7 +25,12 @@ type Trial struct {
 func NewTrial(req Request, m interference.Model, pessimism float64) *Trial {
 	t := &Trial{tasks: req.Tasks()}
 	t.Placement = cluster.NewPlacement(req.View, t.tasks)
-	t.Values = NewValues(m, req.Objective, t.Workloads(), t.total(), pessimism)
+	total := t.total()
+	t.Values = NewValues(m, req.Objective, t.Workloads(), total, pessimism)
+	t.Values.traffic = newTraffic(req.View.Workloads(), t.Workloads(), total, t.Values.objective.Traffic)
+	if t.Values.traffic != nil {
+		t.racks = newRacks(t.Placement)
+	}
 	t.begin()
 	return t
 }
@@ -58,8 +65,8 @@ func (t *Trial) Tasks() []cluster.Task { return t.tasks }
 // Config is the co-location on a node now.
 func (t *Trial) Config(node int) Config { return t.configs[node] }
 
-// Gain is by how much Value.Sum of the node rises if a task of the kind is put
-// there; -Inf where the model is silent about the result.
+// Gain is by how much Value rises if a task of the kind is put on the node, but
+// for the worst performance; -Inf where the model is silent about the result.
 func (t *Trial) Gain(kind, node int) float64 {
 	c := t.configs[node]
 	after := t.Values.Value(t.Values.Next(c, t.Workload(kind))).Sum
@@ -70,29 +77,35 @@ func (t *Trial) Gain(kind, node int) float64 {
 	if math.IsInf(before, -1) {
 		return 0
 	}
-	return after - before
+	return after - before + t.across(t.Workload(kind), node)
 }
 
 // Put puts a task of the kind on the node without checking.
 func (t *Trial) Put(kind, node int) {
 	t.Placement.Put(kind, node)
+	t.racks.move(t.Workload(kind), node, 1)
 	t.configs[node] = t.Values.Next(t.configs[node], t.Workload(kind))
 }
 
 // Take undoes a Put.
 func (t *Trial) Take(kind, node int) {
 	t.Placement.Take(kind, node)
+	t.racks.move(t.Workload(kind), node, -1)
 	t.configs[node] = t.Values.Prev(t.configs[node], t.Workload(kind))
 }
 
-// Value is the objective of the placement as it is: the sum over nodes and
-// Worst's part. It is exact, not accumulated.
+// Value is the objective of the placement as it is: the sum over nodes and the
+// parts of Worst and of racks. It is exact, not accumulated.
 func (t *Trial) Value() float64 {
 	sum, worst := 0.0, math.Inf(1)
-	for _, c := range t.configs {
-		v := t.Values.Value(c)
-		sum += v.Sum
-		worst = min(worst, v.Worst)
+	for n, c := range t.configs {
+		sum += t.Own(c, n)
+		worst = min(worst, t.Values.Value(c).Worst)
+	}
+	if t.racks != nil {
+		for r := range t.racks.counts {
+			sum += t.InRack(r, nil)
+		}
 	}
 	if w := t.Values.objective.Worst; w != 0 && !math.IsInf(worst, 1) {
 		sum += w * worst
@@ -105,6 +118,7 @@ func (t *Trial) Clone() *Trial {
 	c := *t
 	c.Placement = t.Placement.Clone()
 	c.configs = append([]Config(nil), t.configs...)
+	c.racks, c.scratch = t.racks.clone(), nil
 	return &c
 }
 

@@ -17,7 +17,8 @@ type Config int32
 type Value struct {
 	// Sum is the co-location's part of the objective, without Worst: over its
 	// tasks Mean*performance - P99*(p99/alone), over the total number of tasks
-	// that count, minus Nodes where a task is there.
+	// that count, minus Nodes where a task is there, plus what traffic among them
+	// is worth.
 	Sum float64
 	// Worst is the lowest performance among the tasks; +Inf when empty or when
 	// the objective has no weight on it.
@@ -41,6 +42,7 @@ type Values struct {
 	perTail   float64
 	tail      []bool // workload number: latency counts
 	pessimism float64
+	traffic   *traffic // nil where it does not count
 
 	classes []string
 	empty   map[string]Config
@@ -63,7 +65,8 @@ type config struct {
 // placement with the given total number of tasks by workload number, running
 // and pending: Sum adds up to the objective. pessimism k values a predicted
 // performance at Value - k*Std (p99: plus), which guards a search against
-// choosing what the model merely over-predicts.
+// choosing what the model merely over-predicts. Edges it knows none, so
+// traffic counts nothing: NewTrial's Values count it.
 func NewValues(m interference.Model, o Objective, workloads []string, total []int, pessimism float64) *Values {
 	v := &Values{
 		model: m, objective: o.Or(), workloads: workloads, pessimism: pessimism,
@@ -309,6 +312,9 @@ func (v *Values) sum(counts []uint16, rate, tail []interference.Estimate) Value 
 	}
 	if !empty {
 		out.Sum -= v.objective.Nodes
+	}
+	if v.traffic != nil {
+		out.Sum += beside(v.traffic, counts)
 	}
 	if !out.Known {
 		out.Sum, out.Worst = math.Inf(-1), math.Inf(-1)

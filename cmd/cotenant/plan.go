@@ -52,7 +52,7 @@ Exit 1 when a policy failed or could not place every task.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.batch, "batch", "", "tasks to place: `FILE[:row]`, a CSV with a column a workload and a row a batch; rows count from 0 after the header")
 	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: all that are built in); metis is the one that was trained")
-	fl.StringVar(&f.objective, "objective", "mean", "`what` to optimise: mean, worst, p99, nodes, or a weighted sum such as mean=1,nodes=0.002")
+	fl.StringVar(&f.objective, "objective", "mean", "`what` to optimise: mean, worst, p99, nodes, traffic (needs edges in --workloads), or a weighted sum such as mean=1,traffic=0.2")
 	fl.StringVar(&f.order, "order", "random", "`order` in which the tasks come: random (by --seed), workload, roundrobin")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
 	fl.IntVar(&f.seeds, "seeds", 1, "plan with `N` seeds: S, S+1, ...")

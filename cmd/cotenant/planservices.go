@@ -51,6 +51,7 @@ type plan struct {
 	BoundOn        string         `json:"bound_on"`
 	Proven         bool           `json:"proven"`
 	Share          number         `json:"share"`
+	Traffic        *number        `json:"traffic,omitempty"` // where the objective counts it
 	Seconds        number         `json:"seconds"`
 	Placement      []nodePlan     `json:"placement"`
 	Held           []place.Hold   `json:"held,omitempty"`
@@ -163,7 +164,7 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 
 // objectiveHint says what a mistyped objective likely was.
 func objectiveHint(text string) string {
-	known := []string{"mean", "worst", "p99", "nodes"}
+	known := place.Measures()
 	for part := range strings.SplitSeq(text, ",") {
 		if name, _, _ := strings.Cut(part, "="); !slices.Contains(known, name) {
 			return didYouMean(name, known)
@@ -200,7 +201,25 @@ func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error 
 		f.specs = slices.DeleteFunc(f.specs, func(s policySpec) bool { return s.name == "measured" })
 		fmt.Fprintf(log, "policy measured is left out: %s holds no measurements to plan on\n", p.source.beliefName)
 	}
+	if p.objective.Traffic != 0 {
+		if err := p.checkTraffic(log); err != nil {
+			return err
+		}
+	}
 	return p.checkLatency(log)
+}
+
+// checkTraffic refuses an objective that edges would have to fill, and names
+// those that lead nowhere.
+func (p *planInput) checkTraffic(log io.Writer) error {
+	there := map[string]int{}
+	for i, w := range p.batch.workloads {
+		there[w] += p.batch.counts[i]
+	}
+	for _, r := range p.snapshot.Running() {
+		there[r.Workload]++
+	}
+	return checkEdges(log, p.snapshot.Workloads(), func(w string) int { return there[w] }, p.batch.name)
 }
 
 // known lists the workloads that a rule may name.
@@ -340,6 +359,10 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 		r.ValueTrue = number(judged.Value)
 	}
 	r.Share = number(p.objective.Share(judged.Value, limit.value))
+	if p.objective.Traffic != 0 {
+		near := number(judged.Near)
+		r.Traffic = &near
+	}
 	r.unknown = judged.Unknown
 	nodes, workloads := p.snapshot.Nodes(), judged.Placement.Workloads()
 	r.Placement = []nodePlan{}

@@ -67,6 +67,12 @@ func planRows(plans []plan) (header []string, rows [][]string) {
 			r.ValuePredicted.exact(), r.ValueTrue.exact(), r.Bound.exact(), r.BoundOn, strconv.FormatBool(r.Proven), r.Share.exact(), r.Seconds.exact(),
 		})
 	}
+	if len(plans) > 0 && plans[0].Traffic != nil {
+		header = append(header, "traffic")
+		for i := range rows {
+			rows[i] = append(rows[i], plans[i].Traffic.exact())
+		}
+	}
 	return header, rows
 }
 
@@ -116,6 +122,9 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	if both {
 		header = slices.Insert(header, 1, " predicted")
 	}
+	if p.objective.Traffic != 0 {
+		header = append(header, " traffic")
+	}
 	var rows [][]string
 	for at := 0; at < len(plans); {
 		end := at
@@ -137,6 +146,9 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 		}
 		if both {
 			row = slices.Insert(row, 1, spreadOf(same, func(r plan) number { return r.ValuePredicted }, decimals))
+		}
+		if p.objective.Traffic != 0 {
+			row = append(row, spreadOf(same, func(r plan) number { return *r.Traffic }, 4))
 		}
 		rows = append(rows, row)
 	}
@@ -161,6 +173,8 @@ func measureWords(o place.Objective) string {
 		return "mean p99 latency (1 = alone)"
 	case place.NodesUsed:
 		return "nodes used"
+	case place.NearTraffic:
+		return "near traffic (1 = all of every task's stays on its node)"
 	}
 	return "objective " + o.String()
 }

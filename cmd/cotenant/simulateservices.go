@@ -96,7 +96,7 @@ Exit 1 when a policy failed.`,
 	fl.DurationVar(&f.warmup, "warmup", 0, "`time` at the beginning that does not count (default: 4 mean lifetimes)")
 
 	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: spread,greedy); metis is the one that was trained")
-	fl.StringVar(&f.objective, "objective", "mean", "`what` the policies optimise: mean, worst, p99, nodes, or a weighted sum such as mean=1,nodes=0.002")
+	fl.StringVar(&f.objective, "objective", "mean", "`what` the policies optimise: mean, worst, p99, nodes, traffic (needs edges in --workloads), or a weighted sum such as mean=1,traffic=0.2")
 	fl.DurationVar(&f.migrate, "migrate", 0, "allow running tasks to move, at this `cost` of no performance")
 	fl.DurationVar(&f.mtbf, "mtbf", 0, "mean `time` between failures of a node, whose tasks then wait again (default: never)")
 	fl.DurationVar(&f.repair, "repair", 10*time.Minute, "`time` to repair a node")
@@ -137,7 +137,7 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	}
 	objective, err := place.ParseObjective(f.objective)
 	if err != nil {
-		return nil, wrongUse("--%s", err)
+		return nil, wrongUse("--%s%s", err, objectiveHint(f.objective))
 	}
 	if err := f.readPolicies(d, in); err != nil {
 		return nil, err
@@ -165,6 +165,18 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	view, err := cluster.NewSnapshot(d.spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.origin(err), err)
+	}
+	if objective.Traffic != 0 {
+		// Any number of each may come to run.
+		tasks := func(w string) int {
+			if slices.Contains(known, w) {
+				return 2
+			}
+			return 0
+		}
+		if err := checkEdges(log, view.Workloads(), tasks, "the services"); err != nil {
+			return nil, err
+		}
 	}
 	slots, ok := view.Slots()
 	if !ok {

@@ -11,7 +11,7 @@ import (
 // Board sorts the nodes of a trial into states, so that a search looks at each
 // distinct situation once instead of at every node. Nodes share a state when
 // no policy could tell them apart: the same shape (class, room, labels that
-// rules read, running tasks) and the same tasks put. One node of a state then
+// rules read, rack where traffic counts, running tasks) and the same tasks put. One node of a state then
 // answers for all in every question about values and constraints.
 type Board struct {
 	trial *place.Trial
@@ -57,7 +57,11 @@ func NewBoard(t *place.Trial) *Board {
 		trial: t, bare: t.Placement.Clone(), index: map[string]int32{}, steps: map[uint64]int32{},
 		at: make([]int32, len(nodes)),
 	}
-	s := shapesOf(b.bare, nil)
+	var keys []string
+	if t.Racked() {
+		keys = []string{cluster.RackKey}
+	}
+	s := shapesOf(b.bare, nil, keys...)
 	b.shape, b.first, b.coupled = s.of, s.first, s.coupled
 	for _, n := range b.first {
 		b.base = append(b.base, t.Config(int(n)))
@@ -223,6 +227,9 @@ func (s *state) count(kind int32) int32 {
 	}
 	return 0
 }
+
+// rack is that of the nodes of a state; -1 where it does not count.
+func (b *Board) rack(s int32) int { return b.trial.Rack(int(b.first[b.states[s].shape])) }
 
 // Trial is what the board sorts.
 func (b *Board) Trial() *place.Trial { return b.trial }

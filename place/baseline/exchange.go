@@ -52,6 +52,7 @@ type exchanges struct {
 	config  []place.Config
 	merged  []item
 	sumKey  []byte
+	by      []int
 	weights int
 }
 
@@ -123,7 +124,7 @@ func (x *exchanges) score(s int32) float64 {
 	value := x.trial.Values.Value(x.states[s].config)
 	score := silence
 	if value.Known {
-		score = value.Sum
+		score = x.trial.Own(x.states[s].config, int(x.first[x.states[s].shape]))
 		if x.blend.weight > 0 && !math.IsInf(value.Worst, 1) {
 			score -= x.blend.weight * math.Exp(-sharp*(value.Worst-x.blend.around))
 		}
@@ -136,6 +137,15 @@ func (x *exchanges) score(s int32) float64 {
 // gains most, each node feasible by itself.
 func (x *exchanges) best(s, u int32, r reach) exchange {
 	x.spent++
+	if x.rack(s) != x.rack(u) {
+		e := exchange{a: s, b: u}
+		for _, f := range x.apart(s, u, r) {
+			if f.gain > e.gain {
+				e = f
+			}
+		}
+		return e
+	}
 	if r == swaps && x.trial.Kinds() <= tableKinds {
 		return x.bestSwap(s, u)
 	}
@@ -452,12 +462,9 @@ func (x *exchanges) skewRose(before []int) bool {
 // alternatives lists the exchanges of two states that gain, best first, at
 // most n: where constraints that span nodes forbid the best one, another may do.
 func (x *exchanges) alternatives(s, u int32, r reach, n int) []exchange {
-	x.list(s, u, r)
-	now := x.score(s) + x.score(u)
 	var better []exchange
-	for _, e := range x.pairs {
-		if e.gain-now > tiny {
-			e.gain -= now
+	for _, e := range x.apart(s, u, r) {
+		if e.gain > tiny {
 			better = append(better, e)
 		}
 	}

@@ -116,7 +116,7 @@ func (s *search) over() bool {
 // quarter of the budget before the kicks and what is left after them.
 func (s *search) improve(kicks int) {
 	for {
-		again := s.focus()
+		again := s.focus() || s.trial.Racked()
 		value := s.trial.Value()
 		s.limit = s.evals
 		s.descend(swaps)
@@ -270,7 +270,7 @@ func (s *search) perturb(kicks int) {
 		s.journal = s.journal[:0]
 		gained := s.kick(movable, s.req.Rand) + s.settle(swaps)
 		worse := gained < -tiny
-		if s.blend.weight > 0 {
+		if s.blend.weight > 0 || s.trial.Racked() {
 			worse = s.trial.Value() < value-tiny || s.trial.Value() < value+tiny && worse
 		}
 		if worse {
@@ -383,7 +383,8 @@ func (s *search) explain(seq *Sequence, greedy []int, first string) {
 		}
 		state := s.at[n]
 		kind := int32(s.trial.Kind(i))
-		share := s.score(state) - s.score(s.less(state, kind))
+		without := s.less(state, kind)
+		share := s.score(state) - s.score(without) - s.rise(s.rack(state), state, without)
 		r := place.Reason{
 			Words: fmt.Sprintf("%s, where %s run together: it adds %+.4g to %s", nodes[n].Name,
 				s.trial.Values.Colocation(s.states[state].config).Key(), share, s.trial.Values.Objective()),

@@ -47,6 +47,9 @@ var ErrInfeasible = errors.New("no placement of all pending tasks exists")
 
 // Compute bounds what any placement of all pending tasks can reach under the
 // model. Co-locations about which the model is silent count as forbidden.
+// Where the objective counts traffic, the traffic of a task in a rack of two
+// nodes or more with tasks on other nodes counts as if all of it stayed in the
+// rack: a bound, but not a tight one.
 func Compute(req place.Request, m interference.Model, o Options) (Result, error) {
 	p := prepare(req, m, o)
 	s, err := solve(p, req)
@@ -108,7 +111,7 @@ func solve(p *problem, req place.Request) (*solution, error) {
 		s.raiseWorst(req)
 		s.bound += o.Worst * s.atLeast
 	}
-	if o.Mean == 0 && o.Worst == 0 && o.P99 == 0 {
+	if o.Mean == 0 && o.Worst == 0 && o.P99 == 0 && o.Traffic == 0 {
 		// Nodes are whole.
 		s.bound = -o.Nodes * math.Ceil(-s.bound/o.Nodes-1e-6)
 	} else {

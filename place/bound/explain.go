@@ -49,7 +49,7 @@ func (s *solution) explain(d place.Decision, m interference.Model) place.Reasons
 // prices of the relaxation.
 func (s *solution) loss(class, node int) float64 {
 	t := s.q.trial
-	loss := s.top[class] - t.Values.Value(t.Config(node)).Sum
+	loss := s.top[class] - s.q.worth(node)
 	for k, price := range s.prices[class] {
 		loss += price * float64(t.PutOn(k, node))
 	}

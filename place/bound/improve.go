@@ -89,7 +89,7 @@ func (s *solution) divide(a, b int) bool {
 	o := t.Values.Objective()
 	worth := func() float64 {
 		va, vb := t.Values.Value(t.Config(a)), t.Values.Value(t.Config(b))
-		sum := va.Sum + vb.Sum
+		sum := s.q.worth(a) + s.q.worth(b)
 		if o.Worst > 0 {
 			sum += o.Worst * min(va.Worst, vb.Worst, 1e9)
 		}

@@ -92,7 +92,7 @@ func (s *solution) replan(nodes, where []int, req place.Request, left *int) bool
 	before := 0.0
 	old := make([][]int, len(nodes))
 	for i, n := range nodes {
-		before += t.Values.Value(t.Config(n)).Sum
+		before += q.worth(n)
 		old[i] = make([]int, t.Kinds())
 		for k := range old[i] {
 			old[i][k] = t.PutOn(k, n)

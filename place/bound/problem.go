@@ -21,7 +21,7 @@ type shape struct {
 	kind   []int16
 	run    []int16 // how many tasks of kind[i] option i holds
 	config []place.Config
-	value  []float64 // Value.Sum; -Inf where the model is silent
+	value  []float64 // Trial.Utmost; -Inf where the model is silent
 	worst  []float64
 	whole  bool             // all options are listed
 	met    map[string]int32 // options by their counts, where not whole
@@ -98,6 +98,10 @@ func newProblem(t *place.Trial, measured bool, limit int) *problem {
 func (p *problem) shapeKey(node int) string {
 	t := p.trial
 	key := binary.AppendVarint(nil, int64(t.Config(node)))
+	if t.Racked() {
+		// Whether traffic with other nodes may count.
+		key = binary.AppendVarint(key, int64(min(t.Rack(node), 0)))
+	}
 	n, _ := t.FreeSlots(node)
 	key = binary.AppendVarint(key, int64(n))
 	for _, f := range t.Free(node) {
@@ -321,7 +325,7 @@ func (p *problem) fill(s *shape, from int) {
 	p.trial.Values.Fill(s.config[from:])
 	for _, c := range s.config[from:] {
 		v := p.trial.Values.Value(c)
-		sum := v.Sum
+		sum := p.trial.Utmost(c, s.node)
 		if p.measured && !v.Measured {
 			sum = math.Inf(-1)
 		}
@@ -333,6 +337,11 @@ func (p *problem) fill(s *shape, from int) {
 		// counts as nothing rather than forbidding the node.
 		s.value[0], s.worst[0] = 0, math.Inf(1)
 	}
+}
+
+// worth is what the linear program takes the co-location on a node for.
+func (p *problem) worth(node int) float64 {
+	return p.trial.Utmost(p.trial.Config(node), node)
 }
 
 // tasks walks the tasks of an option by kind.

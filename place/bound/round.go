@@ -375,7 +375,7 @@ func (p *problem) excess() int {
 // excess falls. It is undone unless keep is set.
 func (s *solution) exchange(k, from, to, trade, excess int, keep bool) (gain float64, ok bool) {
 	t := s.q.trial
-	before := t.Values.Value(t.Config(from)).Sum + t.Values.Value(t.Config(to)).Sum
+	before := s.q.worth(from) + s.q.worth(to)
 	t.Take(k, from)
 	if trade >= 0 {
 		t.Take(trade, to)
@@ -395,7 +395,7 @@ func (s *solution) exchange(k, from, to, trade, excess int, keep bool) (gain flo
 			put = 2
 		}
 	}
-	gain = t.Values.Value(t.Config(from)).Sum + t.Values.Value(t.Config(to)).Sum - before
+	gain = s.q.worth(from) + s.q.worth(to) - before
 	ok = put == 2 && s.q.excess() < excess && !math.IsInf(gain, -1)
 	if keep && ok {
 		return gain, true
