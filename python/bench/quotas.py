@@ -4,13 +4,13 @@
 
     python3 python/bench/quotas.py static --seconds 40
     python3 python/bench/quotas.py swap --seconds 75          # quotas rotate every 30 s
-    python3 python/bench/quotas.py cotenant --seconds 75      # a busy neighbour of rank 3, 30 s on, 30 s off
+    python3 python/bench/quotas.py cotenant --seconds 75      # a busy neighbour of the last, 30 s on, 30 s off
     python3 python/bench/quotas.py loss --seeds 4 --iterations 60 --width 8
     python3 python/bench/quotas.py static --framework tensorflow
-    python3 python/bench/quotas.py cost --width 1 --warm-up 60 # ranks that sleep: what does balancing itself cost?
+    python3 python/bench/quotas.py cost --ranks 2 --width 1 --warm-up 60 # ranks that sleep: what does balancing itself cost?
 
 Each rank is a process in a cgroup of its own with .2, .4, .6 and .6 of a core;
-the neighbour runs inside rank 3's. The model is a small convolutional net whose
+the neighbour runs inside the last's. The model is a small convolutional net whose
 work is all compute; the ranks meet on loopback. Needs root, the framework, a
 quiet machine, and the Go program (COTENANT_BINARY, the wheel's, or on PATH).
 Prints one JSON object.
@@ -46,19 +46,19 @@ def run(args: argparse.Namespace, balance: bool, seed: int = 1) -> dict[str, Any
     training = importlib.import_module(f"{args.framework}_training")
     context = training.context()
     limited = args.world not in ("loss", "cost")
-    groups = [Group(f"cotenant-bench-{os.getpid()}-{rank}") for rank in range(len(QUOTAS))] if limited else []
+    groups = [Group(f"cotenant-bench-{os.getpid()}-{rank}") for rank in range(args.ranks)] if limited else []
     neighbour: Any = None
     with tempfile.TemporaryDirectory() as folder:
         try:
             for group, cores in zip(groups, QUOTAS):
                 group.limit(cores)
-            meeting = training.meeting(folder, len(QUOTAS))
+            meeting = training.meeting(folder, args.ranks)
             ranks = [
                 context.Process(
                     target=training.train,
-                    args=(rank, len(QUOTAS), groups[rank] if limited else None, meeting, folder, balance, args, seed),
+                    args=(rank, args.ranks, groups[rank] if limited else None, meeting, folder, balance, args, seed),
                 )
-                for rank in range(len(QUOTAS))
+                for rank in range(args.ranks)
             ]
             for process in ranks:
                 process.start()
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, balance: bool, seed: int = 1) -> dict[str, Any
                         for rank, group in enumerate(groups):
                             group.limit(QUOTAS[(rank + turn) % len(QUOTAS)])
                     elif args.world == "cotenant" and turn % 2 == 1:
-                        neighbour = multiprocessing.get_context("fork").Process(target=beside, args=(groups[3],))
+                        neighbour = multiprocessing.get_context("fork").Process(target=beside, args=(groups[-1],))
                         neighbour.start()
                     elif neighbour is not None:
                         neighbour.kill()
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, balance: bool, seed: int = 1) -> dict[str, Any
                         neighbour = None
                 if any(process.exitcode for process in ranks):
                     raise SystemExit("a rank failed")
-            rows = [json.loads(pathlib.Path(folder, f"rank-{rank}.json").read_text()) for rank in range(len(QUOTAS))]
+            rows = [json.loads(pathlib.Path(folder, f"rank-{rank}.json").read_text()) for rank in range(args.ranks)]
         finally:
             if neighbour is not None:
                 neighbour.kill()
@@ -124,6 +124,7 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=8, help="first iterations, which do not count in either")
     parser.add_argument("--global-batch", type=int, default=256)
     parser.add_argument("--width", type=int, default=24)
+    parser.add_argument("--ranks", type=int, choices=range(1, len(QUOTAS) + 1), default=len(QUOTAS))
     parser.add_argument("--predictor", default="auto")
     parser.add_argument("--seeds", type=int, default=4, help="of `loss`")
     args = parser.parse_args()
