@@ -13,7 +13,9 @@ import (
 // asked is a request for so many tasks of two workloads on two nodes.
 func asked(t *testing.T, tasks int, o place.Objective) place.Request {
 	t.Helper()
-	view, err := cluster.NewSnapshot(cluster.Spec{Nodes: cluster.Nodes("", 2, 0, 8)})
+	view, err := cluster.NewSnapshot(cluster.Spec{
+		Nodes: cluster.Nodes("", 2, 0, 8), Workloads: []cluster.Workload{{Name: "a", Edges: []cluster.Edge{{To: "b"}}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func asked(t *testing.T, tasks int, o place.Objective) place.Request {
 // alone, and those of NewTrial itself elsewhere.
 func TestMemory(t *testing.T) {
 	m := placetest.Model{Names: []string{""}}
-	for _, o := range []place.Objective{place.MeanPerformance, place.TailLatency, place.NodesUsed, {Mean: 1, Nodes: .02}, {Mean: 1, Worst: .5}} {
+	for _, o := range []place.Objective{place.MeanPerformance, place.TailLatency, place.NodesUsed, {Mean: 1, Nodes: .02}, {Mean: 1, Worst: .5}, {Mean: 1, Traffic: .5}} {
 		var memory place.Memory
 		memory.Trial(asked(t, 8, o), m, 0)
 		req := asked(t, 4, o)

@@ -13,7 +13,7 @@ import (
 func TestPropertyObjectiveRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weight := rapid.OneOf(rapid.SampledFrom([]float64{0, 1}), rapid.Float64Range(0, 1e6))
-		o := place.Objective{Mean: weight.Draw(t, "mean"), Worst: weight.Draw(t, "worst"), P99: weight.Draw(t, "p99"), Nodes: weight.Draw(t, "nodes")}
+		o := place.Objective{Mean: weight.Draw(t, "mean"), Worst: weight.Draw(t, "worst"), P99: weight.Draw(t, "p99"), Nodes: weight.Draw(t, "nodes"), Traffic: weight.Draw(t, "traffic")}
 		got, err := place.ParseObjective(o.String())
 		if err != nil || got != o.Or() {
 			t.Fatalf("%+v became %+v by way of %q: %v", o, got, o, err)
@@ -25,6 +25,7 @@ func TestParseObjective(t *testing.T) {
 	for text, want := range map[string]place.Objective{
 		"mean": place.MeanPerformance, "worst": place.WorstPerformance, "p99": place.TailLatency, "nodes": place.NodesUsed,
 		"mean=1,nodes=0.002": {Mean: 1, Nodes: 0.002}, "mean,mean": {Mean: 2}, "mean=0,p99": place.TailLatency,
+		"traffic": place.NearTraffic, "mean=1,traffic=0.2": {Mean: 1, Traffic: 0.2},
 	} {
 		if got, err := place.ParseObjective(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
@@ -32,7 +33,7 @@ func TestParseObjective(t *testing.T) {
 	}
 	for text, wanted := range map[string]string{
 		"": `"" is none of mean`, "median": `"median" is none of`, "mean=-1": `weight "-1" of mean`, "mean=NaN": `weight "NaN"`,
-		"mean=Inf": `weight "Inf"`, "mean=": `weight ""`, "mean=0": "all weights are 0", "mean,": `"" is none of`,
+		"mean=Inf": `weight "Inf"`, "traffic=-0.1": `weight "-0.1" of traffic`, "mean,traffic=nan": `weight "nan" of traffic`, "mean=": `weight ""`, "mean=0": "all weights are 0", "mean,": `"" is none of`,
 		"mean=1e308,mean=1e308": "more than a number can hold",
 	} {
 		if _, err := place.ParseObjective(text); err == nil || !strings.Contains(err.Error(), wanted) {
@@ -50,7 +51,7 @@ func FuzzParseObjective(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, w := range []float64{o.Mean, o.Worst, o.P99, o.Nodes} {
+		for _, w := range []float64{o.Mean, o.Worst, o.P99, o.Nodes, o.Traffic} {
 			if !(w >= 0) || math.IsInf(w, 0) {
 				t.Fatalf("%q gave %+v", s, o)
 			}
@@ -74,6 +75,8 @@ func TestMinimisesAndShare(t *testing.T) {
 		{place.NodesUsed, true, 10, 5, 0.5},
 		{place.Objective{P99: 1, Nodes: 1}, false, -1, -1, math.NaN()},
 		{place.Objective{Mean: 1, Nodes: 1}, false, -3, 1, math.NaN()},
+		{place.Objective{P99: 1, Traffic: 1}, false, 1, 2, 0.5},
+		{place.NearTraffic, false, 0.5, 1, 0.5},
 		{place.TailLatency, true, 0, 3, math.NaN()},
 	} {
 		if got := c.o.Minimises(); got != c.minimises {

@@ -21,16 +21,24 @@ type drawn struct{ *rapid.T }
 func (d drawn) IntN(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n") }
 
 var objectives = []place.Objective{
-	{}, place.WorstPerformance, place.TailLatency, place.NodesUsed, {Mean: 1, Worst: 0.5, Nodes: 0.01},
+	{},
+	place.WorstPerformance, place.TailLatency, place.NodesUsed,
+	{Mean: 1, Worst: 0.5, Nodes: 0.01},
+	place.NearTraffic,
+	{Mean: 1, Worst: 0.2, Traffic: 0.5},
 }
 
 func drawRequest(t *rapid.T) place.Request {
 	spec, groups := clustertest.Random(drawn{t})
+	objective := rapid.SampledFrom(objectives).Draw(t, "objective")
+	if objective.Traffic > 0 {
+		placetest.Connect(t, &spec, clustertest.Workloads...)
+	}
 	view, err := cluster.NewSnapshot(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return place.Request{View: view, Pending: groups, Objective: rapid.SampledFrom(objectives).Draw(t, "objective")}
+	return place.Request{View: view, Pending: groups, Objective: objective}
 }
 
 func seeded(req place.Request) place.Request {

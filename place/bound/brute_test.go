@@ -12,6 +12,7 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/bound"
+	"github.com/cotenant/cotenant/place/placetest"
 	"pgregory.net/rapid"
 )
 
@@ -131,11 +132,17 @@ func TestBoundAgainstBruteForce(t *testing.T) {
 		place.MeanPerformance, place.WorstPerformance, place.TailLatency, place.NodesUsed,
 		{Mean: 1, P99: 0.5},
 		{Mean: 1, Worst: 0.5, Nodes: 0.01},
+		place.NearTraffic,
+		{Mean: 1, Nodes: 0.1, Traffic: 0.5},
+		{Mean: 1, Worst: 0.3, Traffic: 2},
 	} {
 		t.Run(o.String(), func(t *testing.T) {
 			optimal, trials := 0, 0
 			rapid.Check(t, func(t *rapid.T) {
 				spec, counts := small(t)
+				if o.Traffic > 0 {
+					placetest.Connect(t, &spec, "a", "b", "c")
+				}
 				m := hashed{rapid.Uint64Range(0, 1<<20).Draw(t, "model")}
 				s, err := cluster.NewSnapshot(spec)
 				if err != nil {
