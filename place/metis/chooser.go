@@ -24,6 +24,8 @@ type chooser struct {
 	expected float64   // how many of them are not pending
 	value    float64   // of all nodes
 	tasks    int       // on them
+	kinds    int     // workloads of tasks to come
+	strange  bool    // nothing like it in training: nodes by their gain, workloads in even turns
 	every    int
 	since    int // tasks put since the last look
 	turn     int // the part whose turn it is, with Even
@@ -44,23 +46,33 @@ func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
 	for i := range t.Tasks() {
 		c.demand[t.Workload(t.Kind(i))]++
 	}
-	kinds := 0.0
 	for w, name := range workloads {
 		c.demand[w] += req.Expected[name]
 		c.expected += req.Expected[name]
 		if c.demand[w] > 0 {
-			kinds++
+			c.kinds++
 		}
 	}
 	// A look costs more the more workloads there are, and each of them is put the
 	// more seldom.
-	c.every = max(1, int(p.o.Refresh*max(1, kinds/few)*float64(len(req.View.Nodes()))))
+	c.every = max(1, int(p.o.Refresh*max(1, float64(c.kinds)/few)*float64(len(req.View.Nodes()))))
 	c.begin()
 	return c
 }
 
 // few is the number of workloads up to which nothing is left out in a look.
 const few = 7
+
+// Training has at most Many workloads, and at least Sparse tasks a node. Where
+// every task may have a node of its own, nothing is to be kept for what comes:
+// greedy is best. With 30 workloads the network sees too little of what could
+// still become of a node and is worse than the gain alone, while that of the
+// parts, which knows how full they are, stays better than nothing
+// (docs/services.md).
+const (
+	Many   = 15
+	Sparse = 1.5
+)
 
 // begin books the board as it is.
 func (c *chooser) begin() {
@@ -72,8 +84,14 @@ func (c *chooser) begin() {
 		}
 	}
 	c.since = c.every
-	c.looks = newLooks(c)
-	if c.p.o.Divide != Flat && !c.Coupled() {
+	total := float64(c.tasks)
+	for _, d := range c.demand {
+		total += d
+	}
+	sparse := c.p.o.Picker == nil && total < Sparse*float64(len(c.trial.Snapshot().Nodes()))
+	c.strange = c.p.o.Picker == nil && (sparse || c.kinds > Many)
+	c.looks, c.tree = newLooks(c), tree{}
+	if !c.Coupled() && (c.p.o.Divide == Even || c.p.o.Divide == Hierarchy && !sparse) {
 		c.tree = newTree(c, c.p.o.Parts)
 	}
 }
@@ -254,6 +272,9 @@ func (c *chooser) Reason(kind, node int) place.Reason {
 	gain := c.trial.Gain(kind, node)
 	c.looks.sure(node, w)
 	l := c.looks.of(node)
+	if c.strange {
+		c.enc.Encode(l.row(w), l.State, w)
+	}
 	r := place.Reason{
 		Words: fmt.Sprintf("%s beside %s adds %+.4g to %s now", nodes[node].Name, beside, gain, c.trial.Values.Objective()),
 		Scores: map[string]float64{

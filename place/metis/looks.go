@@ -201,8 +201,16 @@ func (l *looks) sure(node, w int) float32 {
 	return k.scores[w]
 }
 
-// ask asks the networks about the dirty ones.
+// ask asks the networks about the dirty ones. Where nothing was like it in
+// training, the gain is the score, and the features stay 0.
 func (l *looks) ask(w int) {
+	if l.c.strange {
+		for _, d := range l.dirty {
+			k := l.all[d]
+			k.known[w], k.rough[w], k.scores[w] = true, false, float32(l.c.enc.Gain(k.Config, w))
+		}
+		return
+	}
 	m := l.c.rows(len(l.dirty), encode.ServiceFeatures)
 	for i, d := range l.dirty {
 		row := l.all[d].row(w)

@@ -240,16 +240,16 @@ func TestManyTakeEvenTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := cluster.Group{Name: "batch"}
-	for i := range 3 * (many + 2) {
-		g.Tasks = append(g.Tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(i)), Workload: fmt.Sprintf("w%02d", i%(many+2))})
+	for i := range 3 * (Many + 2) {
+		g.Tasks = append(g.Tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(i)), Workload: fmt.Sprintf("w%02d", i%(Many+2))})
 	}
 	p := New(shaken(t, 4).Nets, placetest.Model{}, Options{})
 	req := place.Request{View: view, Pending: []cluster.Group{g}}
 	c := newTurns(newChooser(p, req, baseline.NewBoard(p.trial(req))))
-	left := slices.Repeat([]int{3}, many+2)
+	left := slices.Repeat([]int{3}, Many+2)
 	for i := range g.Tasks {
 		k := c.Next(left)
-		if want := i % (many + 2); k != want {
+		if want := i % (Many + 2); k != want {
 			t.Fatalf("turn %d is that of kind %d, want %d", i, k, want)
 		}
 		c.Put(k, c.Choose(k))
@@ -377,4 +377,56 @@ func TestPropertyMemoryLeavesNoTrace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBeyondTraining: of what training had nothing like, no network says which
+// node. Where every task may have a node of its own, all is as greedy does it;
+// of many workloads the network of the parts alone is asked.
+func TestBeyondTraining(t *testing.T) {
+	view, err := cluster.NewSnapshot(cluster.Spec{Nodes: cluster.Nodes("", 30, 0, 8)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(tasks, workloads int) place.Request {
+		g := cluster.Group{Name: "batch"}
+		for i := range tasks {
+			g.Tasks = append(g.Tasks, cluster.Task{ID: cluster.TaskID(fmt.Sprint(i)), Workload: fmt.Sprintf("w%02d", i%workloads)})
+		}
+		return place.Request{View: view, Pending: []cluster.Group{g}}
+	}
+	m := uneven{}
+	value := func(req place.Request, node, part uint64) float64 {
+		nets := shaken(t, node).Nets
+		nets.Part = shaken(t, part).Nets.Part
+		d, err := New(nets, m, Options{}).Place(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := place.Evaluate(req, d, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Value
+	}
+	familiar, crowded, sparse := request(120, Many), request(120, Many+1), request(int(Sparse*30)-1, 5)
+	if value(familiar, 1, 1) == value(familiar, 2, 1) {
+		t.Error("the networks of the nodes are not asked where training was alike")
+	}
+	if value(crowded, 1, 1) != value(crowded, 2, 1) {
+		t.Error("they are asked about more workloads than training has")
+	}
+	if value(crowded, 1, 1) == value(crowded, 1, 2) {
+		t.Error("of many workloads those of the parts are not asked")
+	}
+	greedy, err := baseline.Greedy{Model: m}.Place(sparse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := place.Evaluate(sparse, greedy, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value(sparse, 1, 1); got != value(sparse, 2, 2) || got < v.Value-0.02 {
+		t.Errorf("where tasks are few: %g, greedy %g", got, v.Value)
+	}
 }

@@ -33,16 +33,11 @@ func newTurns(c *chooser) *turns {
 	return t
 }
 
-// many is the number of kinds, as many as there are in training, beyond which
-// the largest share that is left goes first: to ask the network is to ask where
-// a task of every kind would go, for every task.
-const many = 15
-
 // Next implements baseline.Orderer.
 func (t *turns) Next(left []int) int {
 	c := t.chooser
 	c.look()
-	if len(t.all) > many {
+	if c.strange || len(t.all) > Many {
 		return t.evenly(left)
 	}
 	t.list, t.nodes = t.list[:0], t.nodes[:0]

@@ -111,7 +111,7 @@ func (p part) rules(nodes []cluster.Node) ([]cluster.Node, cluster.Constraints) 
 			}
 		}
 		if label[pod.Allowed] == "" {
-			label[pod.Allowed] = fmt.Sprintf("cotenant.dev/allowed-%d", len(label))
+			label[pod.Allowed] = fmt.Sprintf("cotenant.dev/scheduler-filters-admit-%d", len(label))
 			for i := range nodes {
 				if pod.Allowed.Node[i] {
 					nodes[i].Labels[label[pod.Allowed]] = "true"
