@@ -35,10 +35,9 @@ func TestTrafficByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := cluster.Group{Name: "g"}
-	for _, task := range []cluster.Task{{ID: "c0", Workload: "client"}, {ID: "c1", Workload: "client"}, {ID: "s", Workload: "server"}, {ID: "k1", Workload: "cache"}} {
-		group.Tasks = append(group.Tasks, task)
-	}
+	group := cluster.Group{Name: "g", Tasks: []cluster.Task{
+		{ID: "c0", Workload: "client"}, {ID: "c1", Workload: "client"}, {ID: "s", Workload: "server"}, {ID: "k1", Workload: "cache"},
+	}}
 	for _, c := range []struct {
 		name         string
 		c0, c1, s, k string // nodes; "" is held

@@ -105,7 +105,7 @@ func TestTrafficNeedsEdges(t *testing.T) {
 		{"one to nobody", "workloads: [{name: client, edges: [{to: nobody}, {to: server}]}]\n", "traffic", 0, "count as apart: client to nobody"},
 		{"negative", edgeToServer, "mean=1,traffic=-1", 2, `weight "-1" of traffic`},
 		{"no number", edgeToServer, "traffic=NaN", 2, `weight "NaN" of traffic`},
-		{"mistyped", edgeToServer, "mean=1,trafic=1", 2, "traffic"},
+		{"mistyped", edgeToServer, "mean=1,trafik=1", 2, "did you mean traffic"},
 	} {
 		args := pair(t, "--nodes", "2", "--slots", "2", "--policy", "greedy", "--objective", c.objective)
 		if c.workloads != "" {
