@@ -245,31 +245,53 @@ func (t *Trial) across(w, node int) float64 {
 	return (one(func(w int) int { return inRack[w] }) - one(func(w int) int { return here[w] })) / 2
 }
 
-// near is the mean near share (see Objective) of the tasks that are placed and
-// have partners; NaN where there is none.
+// near is that of NearShare, of the request's tasks.
 func (t *Trial) near() float64 {
 	if t.Values.traffic == nil {
 		return math.NaN()
 	}
-	sum, tasks := 0.0, 0
-	for n, c := range t.configs {
-		sum += t.Values.Traffic(c)
-		if t.Rack(n) >= 0 {
-			sum -= t.Values.Traffic(c) / 2
+	return t.Values.traffic.near(t.Placement, t.racks)
+}
+
+// NearShare is the mean near share (see Objective) of the tasks in a placement
+// whose workload has an edge to one with tasks there; NaN where there is no
+// such task.
+func NearShare(p *cluster.Placement) float64 {
+	total := make([]int, len(p.Workloads()))
+	for n := range p.Snapshot().Nodes() {
+		for w, k := range p.Counts(n) {
+			total[w] += k
 		}
-		for w, k := range t.Counts(n) {
-			if t.Values.traffic.most[w] > 0 {
+	}
+	t := newTraffic(p.Snapshot().Workloads(), p.Workloads(), total, 1)
+	if t == nil {
+		return math.NaN()
+	}
+	return t.near(p, newRacks(p))
+}
+
+func (t *traffic) near(p *cluster.Placement, r *racks) float64 {
+	sum, tasks := 0.0, 0
+	for n := range p.Snapshot().Nodes() {
+		counts := p.Counts(n)
+		here := beside(t, counts)
+		if r != nil && r.of[n] >= 0 {
+			here /= 2
+		}
+		sum += here
+		for w, k := range counts {
+			if t.most[w] > 0 {
 				tasks += k
 			}
 		}
 	}
-	if t.racks != nil {
-		for r := range t.racks.counts {
-			sum += t.InRack(r, nil)
+	if r != nil {
+		for _, counts := range r.counts {
+			sum += beside(t, counts) / 2
 		}
 	}
 	if tasks == 0 {
 		return math.NaN()
 	}
-	return sum / t.Values.traffic.unit / float64(tasks)
+	return sum / t.unit / float64(tasks)
 }

@@ -153,6 +153,12 @@ func TestPropertyTrafficIsThatOfPairs(t *testing.T) {
 		if want := sum / float64(sharing); math.Abs(e.Near-want) > 1e-12 || math.IsNaN(want) != math.IsNaN(e.Near) {
 			t.Fatalf("near %v, want %v", e.Near, want)
 		}
+		// With nothing but what runs, to those who look at the placement alone.
+		running := cluster.NewPlacement(view, nil)
+		sum, sharing = pairs(place.Request{View: view}, place.Decision{})
+		if got, want := place.NearShare(running), sum/float64(sharing); math.Abs(got-want) > 1e-12 || math.IsNaN(got) != math.IsNaN(want) {
+			t.Fatalf("near share of what runs %v, want %v", got, want)
+		}
 	})
 }
 

@@ -158,6 +158,7 @@ type servicesRow struct {
 	Share          number  `json:"share"`
 	Served         number  `json:"share_wanted"`
 	Replanned      number  `json:"share_replanned"`
+	Traffic        *number `json:"traffic,omitempty"` // where the objective counts it
 	Running        number  `json:"mean_running"`
 	Waiting        number  `json:"mean_waiting"`
 	MostWaiting    int     `json:"most_waiting"`
@@ -185,6 +186,13 @@ func (d *dynamic) rows(runs []*servicesRun) []servicesRow {
 			Policy: r.policy, Seed: r.seed, Nodes: len(d.spec.Nodes), Slots: d.stream.Capacity, Load: d.stream.Load, BoundOn: on,
 			Performance: none, Wanted: none, Value: none, Bound: none, Share: none, Served: none, Replanned: none, Running: none, Waiting: none,
 			MeanWait: none, MaxWait: none, Skewed: none, SecondsPlacing: number(r.seconds),
+		}
+		if d.config.Objective.Traffic != 0 {
+			near := none
+			if r.err == nil {
+				near = number(r.result.Near())
+			}
+			row.Traffic = &near
 		}
 		if r.err != nil {
 			row.Error = r.err.Error()

@@ -41,6 +41,12 @@ func servicesCells(rows []servicesRow) (header []string, cells [][]string) {
 			strconv.Itoa(r.Failures), strconv.Itoa(r.Displaced), r.Skewed.exact(), strconv.Itoa(r.Violations), r.SecondsPlacing.exact(), r.Error,
 		})
 	}
+	if len(rows) > 0 && rows[0].Traffic != nil {
+		header = append(header, "traffic")
+		for i := range cells {
+			cells[i] = append(cells[i], rows[i].Traffic.exact())
+		}
+	}
 	return header, cells
 }
 
@@ -51,6 +57,10 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 	}
 	if d.source.truth == nil {
 		header[1] += " (of the model)"
+	}
+	counted := d.config.Objective.Traffic != 0
+	if counted {
+		header = append(header, " traffic")
 	}
 	n := len(d.seeds)
 	against := map[uint64]*servicesRow{}
@@ -63,7 +73,7 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 	var replanned []float64
 	unproven, moved, displaced := 0, 0, 0
 	for from := 0; from < len(rows); from += n {
-		var share, points, served, servedPoints, performance, waiting []float64
+		var share, points, served, servedPoints, performance, waiting, traffic []float64
 		longest, seconds, decisions, failed := 0.0, 0.0, 0, false
 		for i := from; i < from+n; i++ {
 			r := &rows[i]
@@ -73,6 +83,9 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 			}
 			share, served = append(share, float64(r.Share)), append(served, float64(r.Served))
 			performance, waiting = append(performance, float64(r.Performance)), append(waiting, float64(r.Waiting))
+			if counted {
+				traffic = append(traffic, float64(*r.Traffic))
+			}
 			longest = max(longest, float64(r.MaxWait))
 			seconds += float64(r.SecondsPlacing)
 			decisions += r.Decisions
@@ -107,6 +120,9 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 			rows[from].Policy, mean(share, 4), p, pe, mean(served, 4), s, se, mean(performance, 4), mean(waiting, 2), durationText(longest),
 			number(1000 * seconds / float64(max(1, decisions))).text(2),
 		})
+		if counted {
+			cells[len(cells)-1] = append(cells[len(cells)-1], mean(traffic, 4))
+		}
 	}
 	if len(replanned) > 0 {
 		m, _ := meanError(replanned)

@@ -124,6 +124,18 @@ func TestSimulateServicesWithTraffic(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
+	var rows []struct {
+		Policy  string
+		Traffic *float64
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Traffic == nil || !(*r.Traffic > 0 && *r.Traffic <= 1) {
+			t.Errorf("%s: traffic %v", r.Policy, r.Traffic)
+		}
+	}
 	again, _, _ := cotenant(t, args...)
 	if a, b := placing.ReplaceAllString(out, ""), placing.ReplaceAllString(again, ""); a != b {
 		t.Errorf("the same command twice:\n%s\n%s", a, b)

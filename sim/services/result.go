@@ -1,6 +1,7 @@
 package services
 
 import (
+	"math"
 	"time"
 )
 
@@ -56,4 +57,20 @@ type Sample struct {
 	Worst float64
 	// Down lists the nodes that have failed, ascending.
 	Down []int
+	// Near is the mean near share of the tasks that run (place.NearShare), where
+	// the objective counts traffic; 0 elsewhere.
+	Near float64
+}
+
+// Near is the mean over the moments of their near shares, those left out at
+// which there is none; NaN where that is all.
+func (r *Result) Near() float64 {
+	sum, n := 0.0, 0
+	for _, s := range r.Samples {
+		if !math.IsNaN(s.Near) {
+			sum += s.Near
+			n++
+		}
+	}
+	return sum / float64(n)
 }

@@ -422,6 +422,9 @@ func (r *run) sample() {
 			s.Down = append(s.Down, n)
 		}
 	}
+	if r.Objective.Traffic != 0 {
+		s.Near = place.NearShare(r.board.Placement)
+	}
 	r.out.Samples = append(r.out.Samples, s)
 }
 
