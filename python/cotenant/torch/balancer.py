@@ -155,7 +155,10 @@ class Balancer:
 
     def _join(self, cuda: bool) -> None:
         if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
-            more = {} if self._timeout is None else {"timeout": self._timeout}
+            more: dict[str, Any] = {} if self._timeout is None else {"timeout": self._timeout}
+            store = _restart_store(self._timeout)
+            if store is not None:
+                more.update(store=store, rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
             dist.init_process_group("nccl" if cuda else "gloo", **more)
         together = dist.is_initialized()
         self.rank = dist.get_rank() if together else 0
@@ -378,6 +381,22 @@ class Balancer:
     def close(self) -> None:
         """Ends the talk with the coordinator now; otherwise done when the script ends."""
         self.pace.close()
+
+
+def _restart_store(timeout: datetime.timedelta | None) -> Any:
+    """Where the ranks of this start of torchrun meet; None where PyTorch knows.
+
+    torchrun keeps one store over restarts. PyTorch 2.15 does not set the starts
+    apart in it, so that a rank may wait for ever at an address of a dead one.
+    On several nodes the numbers of starts need not agree.
+    """
+    e = os.environ
+    if e.get("TORCHELASTIC_USE_AGENT_STORE") != "True" or e.get("LOCAL_WORLD_SIZE") != e["WORLD_SIZE"]:
+        return None
+    store = dist.TCPStore(
+        e["MASTER_ADDR"], int(e["MASTER_PORT"]), int(e["WORLD_SIZE"]), False, timeout or datetime.timedelta(minutes=30)
+    )
+    return dist.PrefixStore(f"start-{e.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
 
 
 def _seed_of(loader: DataLoader[Any]) -> int:
