@@ -24,7 +24,7 @@ import (
 // weights, and with all tasks of such a workload evenly, running and pending
 // ones. Its near share is the part that stays on its node and half of the part
 // that leaves it for another node of its rack (cluster.RackKey; a node without
-// the label is in no rack), so 0 to 1. An edge to the task's own workload
+// the label, or with an empty one, is in no rack), so 0 to 1. An edge to the task's own workload
 // leads to the other tasks of it. An edge counts for the tasks of the workload
 // that has it, not for those at its other end. An edge to a workload without
 // tasks keeps its part of the traffic, which is then never near; tasks without

@@ -110,7 +110,7 @@ func newRacks(p *cluster.Placement) *racks {
 	nodes := p.Snapshot().Nodes()
 	size := map[string]int{}
 	for n := range nodes {
-		if name, ok := nodes[n].Domain(cluster.RackKey); ok {
+		if name := nodes[n].Labels[cluster.RackKey]; name != "" {
 			size[name]++
 		}
 	}
@@ -118,8 +118,8 @@ func newRacks(p *cluster.Placement) *racks {
 	number := map[string]int32{}
 	for n := range nodes {
 		r.of[n] = -1
-		name, ok := nodes[n].Domain(cluster.RackKey)
-		if !ok || size[name] < 2 {
+		name := nodes[n].Labels[cluster.RackKey]
+		if size[name] < 2 {
 			continue
 		}
 		at, met := number[name]

@@ -74,7 +74,7 @@ func TestPartnersComeTogether(t *testing.T) {
 // Where a node takes one of them, they come into one rack.
 func TestPartnersComeIntoOneRack(t *testing.T) {
 	var nodes []string
-	for _, n := range []string{"a east", "b west", "c north", "d west"} {
+	for _, n := range []string{"a east", "b west", "c south", "d east", "e west", "f"} {
 		name, rack, _ := strings.Cut(n, " ")
 		nodes = append(nodes, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "`+name+`", "labels": {"cotenant.dev/rack": "`+rack+
 			`"}}, "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "1"}}}`)
@@ -82,10 +82,10 @@ func TestPartnersComeIntoOneRack(t *testing.T) {
 	snapshot := file(t, "c.json", `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(nodes, ",\n")+`]}`)
 	args := pair(t, "--cluster", snapshot, "--workloads", file(t, "w.yaml", edgeToServer), "--policy", "greedy-search,bound", "--objective", "mean=1,traffic=0.2")
 	plans := plansOf(t, args...)
-	if p := plans[0]; p.Traffic == nil || *p.Traffic != 0.5 || math.Abs(p.Value-1.05) > 1e-9 || p.Placement[0].Node != "b" || p.Placement[1].Node != "d" {
-		t.Errorf("%+v", p)
-	}
 	for _, p := range plans {
+		if p.Traffic == nil || *p.Traffic != 0.5 || math.Abs(p.Value-1.05) > 1e-9 {
+			t.Errorf("%+v", p)
+		}
 		if p.Bound < 1.05-1e-9 || p.Value > p.Bound {
 			t.Errorf("%+v", p)
 		}

@@ -21,11 +21,15 @@ func drawMovable(t *rapid.T) place.Request {
 	for i := range spec.Running {
 		spec.Running[i].Movable = rapid.IntRange(0, 3).Draw(t, "movable") > 0
 	}
+	objective := rapid.SampledFrom(objectives).Draw(t, "objective")
+	if objective.Traffic > 0 {
+		placetest.Connect(t, &spec, clustertest.Workloads...)
+	}
 	view, err := cluster.NewSnapshot(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return place.Request{View: view, Pending: groups, Objective: rapid.SampledFrom(objectives).Draw(t, "objective")}
+	return place.Request{View: view, Pending: groups, Objective: objective}
 }
 
 // after is the cluster once the decision holds, with moves or without.

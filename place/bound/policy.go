@@ -76,6 +76,7 @@ func (s *solution) plan(req place.Request) {
 		clear(s.q.demand)
 		s.planWorst(req)
 	}
+	s.gather(req)
 }
 
 // NewMeasured makes the policy that plans on measured co-locations alone, with
