@@ -130,7 +130,7 @@ func TestAModelOfOtherWorkloads(t *testing.T) {
 	if code != exitFailed {
 		t.Errorf("exit %d; want 1", code)
 	}
-	for _, want := range []string{"cache (column 1)", "model " + path, "knows redis", "fitted on other workloads", "fit one"} {
+	for _, want := range []string{"cache (column 1)", "model " + path, ".cotenant: redis;", "fitted on other workloads", "fit one"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("stderr %q lacks %q", errs, want)
 		}

@@ -96,10 +96,10 @@ func (s *source) checkClasses(classes []string) error {
 			switch {
 			case slices.Contains(known, c) || c == "" && len(known) == 1:
 			case c == "":
-				return fmt.Errorf("%s knows the classes %s, but the nodes name none; give --nodes CLASS:N", m.name, strings.Join(known, ", "))
+				return fmt.Errorf("the classes of %s are %s, but the nodes name none; give --nodes CLASS:N", m.name, strings.Join(known, ", "))
 			default:
-				return fmt.Errorf("%s knows nothing of nodes of class %q, only of %s; name a class that was measured, or measure this one",
-					m.name, c, quotedList(known))
+				return fmt.Errorf("nodes of class %q are not in %s, only those of %s; name a class that was measured, or measure this one",
+					c, m.name, quotedList(known))
 			}
 		}
 	}
@@ -119,8 +119,15 @@ func (s *source) checkWorkloads(b *batch, classes []string) error {
 		var unknown []string
 		for i, w := range b.workloads {
 			if b.counts[i] > 0 && !slices.Contains(known, w) {
+				var more []string
 				if b.waiting == nil {
-					w = fmt.Sprintf("%s (column %d)", w, i+1)
+					more = append(more, fmt.Sprint("column ", i+1))
+				}
+				if n := nearest(w, known); n != "" {
+					more = append(more, "perhaps "+n)
+				}
+				if len(more) > 0 {
+					w += " (" + strings.Join(more, ", ") + ")"
 				}
 				unknown = append(unknown, w)
 			}
@@ -132,7 +139,7 @@ func (s *source) checkWorkloads(b *batch, classes []string) error {
 		if m.model == s.belief && s.belief != s.truth {
 			remedy = "the model was fitted on other workloads; fit one on samples of these, or correct the names"
 		}
-		return fmt.Errorf("%s: unknown workloads: %s; %s knows %s; %s",
+		return fmt.Errorf("%s: unknown workloads: %s; those of %s: %s; %s",
 			b.name, strings.Join(unknown, ", "), m.name, strings.Join(known, ", "), remedy)
 	}
 	return nil
