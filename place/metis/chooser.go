@@ -24,8 +24,8 @@ type chooser struct {
 	expected float64   // how many of them are not pending
 	value    float64   // of all nodes
 	tasks    int       // on them
-	kinds    int     // workloads of tasks to come
-	strange  bool    // nothing like it in training: nodes by their gain, workloads in even turns
+	kinds    int       // workloads of tasks to come
+	strange  bool      // nothing like it in training: nodes by their gain, workloads in even turns
 	every    int
 	since    int // tasks put since the last look
 	turn     int // the part whose turn it is, with Even
