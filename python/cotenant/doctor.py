@@ -14,6 +14,7 @@ bring, and all ranks end.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import socket
@@ -184,6 +185,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.iterations < 2 or given.warm_up < 0:
         parser.error("want --iterations of at least 2 and --warm-up of at least 0")
+    if not os.path.isfile(given.script):
+        parser.error(f"{given.script} is no file; give the script that trains")
+    if importlib.util.find_spec("torch") is None:
+        parser.error(
+            f"it watches PyTorch's DistributedDataParallel, and {sys.executable} has no PyTorch; with TensorFlow or "
+            "Flower, time the script with COTENANT_BALANCE=0 and without"
+        )
     if "RANK" not in os.environ:
         if given.ranks < 2:
             parser.error("one process has nothing to balance; give --ranks N, or start this with torchrun")

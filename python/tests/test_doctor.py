@@ -55,6 +55,15 @@ class Doctor(unittest.TestCase):
             self.assertIn("4 iterations of 2 ranks", done.stdout)
             self.assertIn("rank 1: computes", done.stdout)
 
+    def test_what_it_cannot_watch(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
+        for script, isolated, want in (("absent.py", False, "absent.py is no file"), (__file__, True, "has no PyTorch")):
+            # Isolated from all packages but the standard library and ours.
+            command = [sys.executable, *(["-S"] if isolated else []), "-m", "cotenant.doctor", "--ranks", "2", script]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(want, done.stderr)
+
     def test_one_process(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k != "RANK"}
         environment["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parent.parent)
