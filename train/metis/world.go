@@ -10,7 +10,6 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
-	place_metis "github.com/cotenant/cotenant/place/metis"
 	"github.com/cotenant/cotenant/sim/services"
 )
 
@@ -74,7 +73,7 @@ func (r Random) Draw(seed uint64) (Episode, error) {
 		}
 		load *= 0.7
 	}
-	tasks := max(1, int(load*float64(nodes*slots)), int(math.Ceil(place_metis.Sparse*float64(nodes))))
+	tasks := max(1, int(load*float64(nodes*slots)))
 	if r.Lifetimes > 0 {
 		return r.stream(seed, m, spec, workloads, tasks)
 	}
