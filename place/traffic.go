@@ -185,8 +185,10 @@ func (t *Trial) Rack(node int) int {
 // rack without the half of its traffic that the rack counts (see InRack). The
 // value of the trial is the sum of Own over nodes and of InRack over racks,
 // with the part of Worst.
-func (t *Trial) Own(c Config, node int) float64 {
-	sum := t.Values.Value(c).Sum
+func (t *Trial) Own(c Config, node int) float64 { return t.own(t.Values.Value(c).Sum, c, node) }
+
+// own is Own of a config whose Sum is known.
+func (t *Trial) own(sum float64, c Config, node int) float64 {
 	if t.Rack(node) < 0 || math.IsInf(sum, -1) {
 		return sum
 	}

@@ -121,16 +121,23 @@ func TestTrafficWithinAWorkload(t *testing.T) {
 	}
 }
 
+// connected draws a cluster whose workloads exchange traffic, and what is to be
+// placed on it.
+func connected(t *rapid.T) (*cluster.Snapshot, []cluster.Group) {
+	spec, groups := clustertest.Random(drawn{t})
+	placetest.Connect(t, &spec, clustertest.Workloads...)
+	view, err := cluster.NewSnapshot(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view, groups
+}
+
 // TestPropertyTrafficIsThatOfPairs: what Evaluate says is what a loop over all
 // pairs of tasks says.
 func TestPropertyTrafficIsThatOfPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, groups := clustertest.Random(drawn{t})
-		placetest.Connect(t, &spec, clustertest.Workloads...)
-		view, err := cluster.NewSnapshot(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view, groups := connected(t)
 		req := place.Request{View: view, Pending: groups, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))}
 		p, err := baseline.New("random", baseline.Options{})
 		if err != nil {
@@ -222,12 +229,7 @@ func pairs(req place.Request, d place.Decision) (sum float64, sharing int) {
 // a copy is independent. No co-location is worth more than Utmost says.
 func TestPropertyTrafficGain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, groups := clustertest.Random(drawn{t})
-		placetest.Connect(t, &spec, clustertest.Workloads...)
-		view, err := cluster.NewSnapshot(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view, groups := connected(t)
 		o := place.Objective{Mean: 1, Nodes: 0.01, Traffic: rapid.SampledFrom([]float64{0.3, 5}).Draw(t, "weight")}
 		req := place.Request{View: view, Pending: groups, Objective: o}
 		trial := place.NewTrial(req, placetest.Model{Names: []string{"", "fast"}}, 0)

@@ -99,8 +99,9 @@ func (t *Trial) Take(kind, node int) {
 func (t *Trial) Value() float64 {
 	sum, worst := 0.0, math.Inf(1)
 	for n, c := range t.configs {
-		sum += t.Own(c, n)
-		worst = min(worst, t.Values.Value(c).Worst)
+		v := t.Values.Value(c)
+		sum += t.own(v.Sum, c, n)
+		worst = min(worst, v.Worst)
 	}
 	if t.racks != nil {
 		for r := range t.racks.counts {

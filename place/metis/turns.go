@@ -33,7 +33,9 @@ func newTurns(c *chooser) *turns {
 	return t
 }
 
-// Next implements baseline.Orderer.
+// Next implements baseline.Orderer. Of more kinds than training has, too, the
+// largest share that is left goes first: to ask the network is to ask where a
+// task of every kind would go, for every task.
 func (t *turns) Next(left []int) int {
 	c := t.chooser
 	c.look()
