@@ -26,6 +26,15 @@ func (e Edge) Amount() float64 {
 	return e.Weight
 }
 
+// Partners is how many tasks a task of workload from exchanges the edge's traffic
+// with, where so many of workload To are there: not with itself.
+func (e Edge) Partners(from string, there int) int {
+	if e.To == from {
+		there--
+	}
+	return max(0, there)
+}
+
 // TaskID names a task, unique in a cluster.
 type TaskID string
 

@@ -59,11 +59,8 @@ func newTraffic(declared []cluster.Workload, workloads []string, total []int, we
 			if to < 0 {
 				continue
 			}
-			partners := total[to]
-			if to == w {
-				partners--
-			}
-			if partners <= 0 {
+			partners := e.Partners(d.Name, total[to])
+			if partners == 0 {
 				continue
 			}
 			some = true

@@ -21,11 +21,7 @@ func checkEdges(log io.Writer, declared []cluster.Workload, tasks func(workload 
 			continue
 		}
 		for _, e := range w.Edges {
-			partners := tasks(e.To)
-			if e.To == w.Name {
-				partners--
-			}
-			if partners > 0 {
+			if e.Partners(w.Name, tasks(e.To)) > 0 {
 				some = true
 			} else {
 				nowhere = append(nowhere, w.Name+" to "+e.To)
