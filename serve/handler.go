@@ -29,6 +29,7 @@ const compressFrom = 16 << 10
 func Handler(c *Coordinator, token string) http.Handler {
 	options := []connect.HandlerOption{
 		connect.WithReadMaxBytes(maxRequest),
+		withJSON(),
 		connect.WithCompressMinBytes(compressFrom),
 		connect.WithInterceptors(connect.UnaryInterceptorFunc(c.metrics.intercept)),
 		connect.WithRecover(func(_ context.Context, s connect.Spec, _ http.Header, cause any) error {
