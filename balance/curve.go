@@ -130,11 +130,7 @@ func (c *curve) test(size int, y, noise float64) bool {
 
 // restart makes the cells old but for the measurements since the change.
 func (c *curve) restart(noise float64) {
-	run := c.UpRun
-	if c.Down > cusumAlarm {
-		run = c.DownRun
-	}
-	since := slices.Clone(c.Recent[max(0, len(c.Recent)-run):])
+	since := slices.Clone(c.Recent[max(0, len(c.Recent)-c.changed()):])
 	for i := len(since) - 2; i >= 0; i-- { // the last was not taken in
 		c.unmerge(since[i], noise)
 	}
@@ -158,6 +154,27 @@ func (c *curve) restart(noise float64) {
 	c.stale()
 }
 
+// changed is how many of the latest measurements the change is before: of the
+// sum's run, which may have begun before it by chance, those that split it best
+// into some around the curve and some around another level, in squares.
+func (c *curve) changed() int {
+	run := c.UpRun
+	if c.Down > cusumAlarm {
+		run = c.DownRun
+	}
+	run = min(run, len(c.Recent))
+	best, most, sum := run, math.Inf(-1), 0.0
+	for n := 1; n <= run; n++ {
+		m := c.Recent[len(c.Recent)-n]
+		sum += m.Mean - c.Mean[c.index(m.Size)]
+		// How much less squares are around the mean of n than around the curve.
+		if less := sum * sum / float64(n); less >= most {
+			best, most = n, less
+		}
+	}
+	return best
+}
+
 // index is where Mean has a size, or the next that it has.
 func (c *curve) index(size int) int {
 	return min(max(size/max(c.Grain, 1)-c.Lo, 0), len(c.Mean)-1)
@@ -169,6 +186,16 @@ func (c *curve) at(size int) float64 {
 		return 0
 	}
 	return math.Exp(c.Mean[c.index(size)])
+}
+
+// tried says whether a size was ever measured.
+func (c *curve) tried(size int) bool {
+	for _, cells := range [][]cell{c.Cells, c.Old} {
+		if _, found := slices.BinarySearchFunc(cells, size, func(a cell, s int) int { return a.Size - s }); found {
+			return true
+		}
+	}
+	return false
 }
 
 // unmerge takes a measurement out of its cell, as if merge had not been called.

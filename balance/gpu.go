@@ -28,12 +28,13 @@ type byGPU struct {
 // Constants of learning.
 const (
 	learning   = 100   // decisions, with tries that become less bold; shares move for any gain
-	relearning = 25    // of them with tries, after a change
-	optimism   = 2.5   // standard deviations below the mean that the first try hopes for; the last hopes for none
-	caution    = 0.35  // and above it, of what is not tried
-	fear       = 0.2   // standard deviations above the mean at which the cost of a try is reckoned
-	worthTry   = 0.004 // gain hoped for
-	maxTryCost = 0.4   // predicted cost of one try
+	settling   = 8     // of them without tries, the last: learning does not end amid one
+	relearning = 28    // of them with tries, after a change
+	optimism   = 3.25  // standard deviations below the mean that the first try hopes for; the last hopes for none
+	caution    = 0.12  // and above it, of what is not tried
+	fear       = 0.35  // standard deviations above the mean at which the cost of a try is reckoned
+	worthTry   = 0.003 // gain hoped for
+	maxTryCost = 0.3   // predicted cost of one try
 	tryBudget  = 2.0   // iterations that all tries may cost, and per decision:
 	tryRate    = 0.004
 )
@@ -93,7 +94,7 @@ func (g *byGPU) horizon() int {
 	if g.Again {
 		return relearning
 	}
-	return learning
+	return learning - settling
 }
 
 // try is a vector that may be faster than safe, at an affordable cost; nil

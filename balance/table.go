@@ -41,6 +41,9 @@ func (c *curve) timing(l limits, by float64, sure int) timing {
 	for k, m := range c.Mean {
 		t.times[k] = math.Exp(m + by*c.SD[k])
 	}
+	if by < 0 {
+		c.hope(t.times, -by/optimism)
+	}
 	if sure > 0 {
 		t.times[c.index(sure)] = c.at(sure)
 	}

@@ -1,5 +1,7 @@
 package balance
 
+import "math"
+
 // tiles is what is believed of where curves jump before anything is measured.
 // Hardware works in tiles of 8, 16 and more samples: behind a whole number of
 // them the time jumps up, and a batch that fills them may be faster than those
@@ -45,6 +47,38 @@ func (t tiles) lean(x int) float64 {
 		return -tileLean
 	}
 	return 0
+}
+
+// What is hoped of sizes that fill tiles and were never tried, as logarithms: a
+// dip of one size is too unlikely, between two that were measured, for its
+// standard deviation to tell of it, and yet worth one try.
+const (
+	fill16 = 0.2
+	fill8  = 0.1
+)
+
+// fill is that of a size; 0 for others.
+func (t tiles) fill(x int) float64 {
+	switch {
+	case t.grain > 1:
+		return 0
+	case x%16 == 0:
+		return fill16
+	case x%8 == 0:
+		return fill8
+	}
+	return 0
+}
+
+// hope lowers times to what sizes that fill tiles may have, in the share of it
+// that the time of learning leaves.
+func (c *curve) hope(times []float64, share float64) {
+	t := tiles{c.Grain}
+	for k, m := range c.Mean {
+		if fill := t.fill(c.Lo + k); fill > 0 && !c.tried(c.Lo+k) {
+			times[k] = min(times[k], math.Exp(m-share*fill))
+		}
+	}
 }
 
 // counter is the mean of every step besides jumps, so that jumps change nothing

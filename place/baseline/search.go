@@ -304,6 +304,7 @@ func (s *search) kick(movable []int, random *rand.Rand) float64 {
 			picked = append(picked, n)
 		}
 	}
+	skew := s.skews() // of before: emptied nodes may be further off than a rule allows
 	before := 0.0
 	var kinds []int
 	for _, n := range picked {
@@ -317,7 +318,6 @@ func (s *search) kick(movable []int, random *rand.Rand) float64 {
 			}
 		}
 	}
-	skew := s.skews()
 	random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for _, k := range kinds {
 		if n := s.deal(k, picked, random); n >= 0 {
