@@ -314,6 +314,32 @@ func (e *Services) gain(c place.Config, w int) float64 {
 	return g
 }
 
+// Steep says whether one of these workloads, beside one task of another, costs
+// more on a node of a class than what counts in full, as where latencies go up
+// manifold: far beyond what a performance can fall by. Objectives in the worst
+// performance, whose cost depends on all nodes, are not steep.
+func Steep(v *place.Values, class string, workloads []int) bool {
+	if v.Objective().Worst != 0 || len(workloads) == 0 {
+		return false
+	}
+	gain := func(c place.Config, w int) float64 { return v.Value(v.Next(c, w)).Sum - v.Value(c).Sum }
+	empty := v.Empty(class)
+	unit := 0.0
+	for _, w := range workloads {
+		if g := gain(empty, w); !math.IsInf(g, 0) {
+			unit += math.Abs(g) / float64(len(workloads))
+		}
+	}
+	for _, w := range workloads {
+		for _, beside := range workloads {
+			if g := gain(v.Next(empty, beside), w); !math.IsInf(g, 0) && g < -most*unit {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // ToCome is the number of workloads of which tasks are to come.
 func (e *Services) ToCome() int { return len(e.kinds) }
 

@@ -26,6 +26,7 @@ type chooser struct {
 	tasks    int       // on them
 	kinds    int       // workloads of tasks to come
 	strange  bool      // nothing like it in training: nodes by their gain, workloads in even turns
+	steep    bool      // the objective falls by more than any in training
 	every    int
 	since    int // tasks put since the last look
 	turn     int // the part whose turn it is, with Even
@@ -46,12 +47,17 @@ func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
 	for i := range t.Tasks() {
 		c.demand[t.Workload(t.Kind(i))]++
 	}
+	var come []int // workloads
 	for w, name := range workloads {
 		c.demand[w] += req.Expected[name]
 		c.expected += req.Expected[name]
 		if c.demand[w] > 0 {
-			c.kinds++
+			come = append(come, w)
 		}
+	}
+	c.kinds = len(come)
+	if p.o.Picker == nil && len(req.View.Nodes()) > 0 {
+		c.steep = encode.Steep(t.Values, t.Values.Class(t.Config(0)), come)
 	}
 	// A look costs more the more workloads there are, and each of them is put the
 	// more seldom.
@@ -63,7 +69,7 @@ func newChooser(p *Policy, req place.Request, b *baseline.Board) *chooser {
 // few is the number of workloads up to which nothing is left out in a look.
 const few = 7
 
-// Training has at most Many workloads, and at least Sparse tasks a node. Where
+// Training has at most Many workloads, and mostly more than Sparse tasks a node. Where
 // every task may have a node of its own, nothing is to be kept for what comes:
 // greedy is best. With 30 workloads the network sees too little of what could
 // still become of a node and is worse than the gain alone, while that of the
@@ -71,7 +77,7 @@ const few = 7
 // (docs/services.md).
 const (
 	Many   = 15
-	Sparse = 1.5
+	Sparse = 1.8
 )
 
 // begin books the board as it is.
@@ -88,10 +94,10 @@ func (c *chooser) begin() {
 	for _, d := range c.demand {
 		total += d
 	}
-	sparse := c.p.o.Picker == nil && total < Sparse*float64(len(c.trial.Snapshot().Nodes()))
-	c.strange = c.p.o.Picker == nil && (sparse || c.kinds > Many)
+	greedy := c.steep || c.p.o.Picker == nil && total < Sparse*float64(len(c.trial.Snapshot().Nodes()))
+	c.strange = greedy || c.p.o.Picker == nil && c.kinds > Many
 	c.looks, c.tree = newLooks(c), tree{}
-	if !c.Coupled() && (c.p.o.Divide == Even || c.p.o.Divide == Hierarchy && !sparse) {
+	if !c.Coupled() && (c.p.o.Divide == Even || c.p.o.Divide == Hierarchy && !greedy) {
 		c.tree = newTree(c, c.p.o.Parts)
 	}
 }

@@ -133,7 +133,7 @@ func (p *Policy) Chooser(req place.Request, b *baseline.Board) baseline.Chooser 
 	c := newChooser(p, req, b)
 	// The paper's comparisons take tasks as they come; in training, though, nodes
 	// are chosen by Flat for what will be Hierarchy.
-	if p.nets.Turn != nil && (p.o.Divide == Hierarchy || p.o.Picker != nil) {
+	if p.nets.Turn != nil && !c.steep && (p.o.Divide == Hierarchy || p.o.Picker != nil) {
 		return newTurns(c)
 	}
 	return c
