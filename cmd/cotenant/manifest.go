@@ -24,6 +24,8 @@ type manifest struct {
 	Seeds   []uint64          `json:"seeds"`
 	Inputs  []inputHash       `json:"inputs"`
 	Files   []string          `json:"files"`
+	// Unfinished is how many runs an interruption left to do.
+	Unfinished int `json:"unfinished,omitempty"`
 }
 
 func newManifest(cmd *cobra.Command, seeds []uint64, in *inputs) manifest {

@@ -73,6 +73,9 @@ them anew there. Waiting tasks count in neither; "served" counts them, with
 performance 0.
 
 Every decision is checked: one that breaks a constraint fails the run.
+
+After Ctrl-C the runs that finished are shown and, with --out, written; the same
+command then runs only the rest.
 Exit 1 when a policy failed.`,
 		Example: `  cotenant simulate services --nodes 20 --load 0.8 --policy spread,greedy --seeds 5
   cotenant simulate services --samples colocations.csv --nodes 81 --slots 8 --load 0.95 --seeds 20 --policy spread,greedy,greedy-search
@@ -80,6 +83,8 @@ Exit 1 when a policy failed.`,
       --constraints rules.yaml --mtbf 500h --repair 1h --mix zipf --drift 12h --out run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		// Writing what finished may take longer than a command is waited for.
+		Annotations: map[string]string{endsItself: "yes"},
 	}
 	f.sourceFlags.register(cmd)
 	f.clusterFlags.register(cmd)

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -77,6 +81,100 @@ func TestSimulateServicesFiles(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, manifestFile)); err != nil {
 		t.Error(err)
+	}
+}
+
+// countdown is a context that is done when it was asked so often whether it is.
+type countdown struct {
+	context.Context
+	left   atomic.Int64
+	cancel func()
+}
+
+func newCountdown(t *testing.T, asks int64) *countdown {
+	c := &countdown{}
+	c.Context, c.cancel = context.WithCancel(t.Context())
+	t.Cleanup(c.cancel)
+	c.left.Store(asks)
+	return c
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// Runs that finished before an interruption are shown and written, and are not
+// run again; in the end all is as without it, but for the time that it took.
+func TestSimulateServicesGoesOnAfterCtrlC(t *testing.T) {
+	dir, edges := t.TempDir(), file(t, "w.yaml", "workloads:\n- name: web\n  edges: [{to: cache}]\n- name: cache\n")
+	args := func(out string, more ...string) []string {
+		return flowing(append([]string{
+			"--policy", "spread,greedy-search:kicks=5", "--seeds", "3", "--moments", "4", "--replan", "greedy", "--workloads", edges,
+			"--objective", "mean=1,traffic=0.2", "-o", "json", "--out", filepath.Join(dir, out),
+		}, more...)...)
+	}
+	seconds := regexp.MustCompile(`[^,]*,,[^,]*\n`) // seconds, no error, traffic
+	files := func(out string) string {
+		var all bytes.Buffer
+		for _, name := range []string{"moments.csv", "decisions.csv"} {
+			all.Write(mustRead(t, filepath.Join(dir, out, name)))
+		}
+		all.Write(seconds.ReplaceAll(mustRead(t, filepath.Join(dir, out, "runs.csv")), nil))
+		manifest := mustRead(t, filepath.Join(dir, out, manifestFile))
+		all.Write(bytes.Replace(manifest, []byte(filepath.Join(dir, out)), nil, 1))
+		return all.String()
+	}
+	const most = 1 << 40
+	whole := newCountdown(t, most)
+	want, errs, code := cotenantWith(t, whole, "", args("whole")...)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	asks := most - whole.left.Load()
+
+	finished := regexp.MustCompile(`interrupted; (\d) of 9 runs finished and are in .*; the same command goes on from there`)
+	got, shown, taken := "", 0, ""
+	for _, share := range []float64{0.7, 0.2, 2} {
+		got, errs, code = cotenantWith(t, newCountdown(t, int64(share*float64(asks))), "", args("run")...)
+		if taken != "" && !strings.Contains(errs, taken+" of 9 runs are taken from ") {
+			t.Errorf("stderr %q, after %s runs", errs, taken)
+		}
+		if share > 1 {
+			break
+		}
+		said := finished.FindStringSubmatch(errs)
+		if code != exitFailed || said == nil {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		taken = said[1]
+		var rows []servicesRow
+		if err := json.Unmarshal([]byte(got), &rows); err != nil || fmt.Sprint(len(rows)) != taken || len(rows) < shown {
+			t.Fatalf("%v, %d runs shown, %d before; stderr %q", err, len(rows), shown, errs)
+		}
+		shown = len(rows)
+	}
+	if a, b := placing.ReplaceAllString(want, ""), placing.ReplaceAllString(got, ""); code != 0 || a != b {
+		t.Errorf("exit %d; without an interruption, and with two:\n%s\n%s", code, a, b)
+	}
+	if a, b := files("whole"), files("run"); a != b {
+		t.Errorf("files without an interruption, and with two:\n%s\n%s", a, b)
+	}
+
+	// A run that is whole stays; one of other flags is not gone on with.
+	before := files("run")
+	table, errs, code := cotenantWith(t, newCountdown(t, asks/2), "", args("run", "-o", "table")...)
+	if code != exitFailed || !strings.Contains(errs, "keeps the other run in it") || !strings.Contains(table, "Interrupted: of ") || files("run") != before {
+		t.Errorf("exit %d, stderr %q:\n%s", code, errs, table)
+	}
+	if _, errs, code = cotenantWith(t, newCountdown(t, asks/2), "", args("other")...); code != exitFailed {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	_, errs, code = cotenant(t, args("other", "--load", "0.7")...)
+	if code != 0 || !strings.Contains(errs, "is not gone on with") {
+		t.Errorf("other flags: exit %d: %s", code, errs)
 	}
 }
 

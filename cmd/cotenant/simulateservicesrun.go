@@ -6,8 +6,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"math"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,52 +26,100 @@ type servicesRun struct {
 	seconds   float64
 	decisions bytes.Buffer // CSV without a header
 	err       error
+	kept      *keptRun // in place of result and verdict, where an earlier command ran it
 }
 
 func (f *servicesFlags) run(cmd *cobra.Command) error {
 	in := &inputs{stdin: cmd.InOrStdin()}
 	ctx, log := cmd.Context(), cmd.ErrOrStderr()
-	d, err := f.read(cmd, in, log)
+	var d *dynamic
+	failed, err := await(ctx, func() (err error) { d, err = f.read(cmd, in, log); return err })
+	if err != nil {
+		return stopped("nothing was written")
+	}
+	if failed != nil {
+		return failed
+	}
+	m := newManifest(cmd, d.seeds, in)
+	before, err := d.readKept(f.out, m, log)
 	if err != nil {
 		return err
 	}
-	runs := d.runAll(ctx, log, f.out != "")
-	if ctx.Err() != nil {
+	runs := d.runAll(ctx, log, f.out != "", before.runs)
+	m.Unfinished = len(d.specs)*len(d.seeds) - len(runs)
+	if len(runs) == 0 {
 		return stopped("nothing was written")
 	}
-	if f.out != "" {
+	write := f.out != "" && (m.Unfinished == 0 || !before.other)
+	if write {
 		files, err := servicesFiles(d, runs)
 		if err != nil {
 			return err
 		}
-		if err := writeRun(f.out, newManifest(cmd, d.seeds, in), files); err != nil {
+		if err := writeRun(f.out, m, files); err != nil {
 			return err
 		}
 	}
 	if err := d.write(cmd, f.output, runs); err != nil {
 		return err
 	}
-	return servicesVerdict(log, runs)
+	err = servicesVerdict(log, runs)
+	if m.Unfinished == 0 {
+		return err
+	}
+	said := fmt.Sprintf("%d of %d runs finished", len(runs), len(runs)+m.Unfinished)
+	switch {
+	case write:
+		return stopped("%s and are in %s; the same command goes on from there", said, f.out)
+	case f.out != "":
+		return stopped("%s and are shown, not written: %s keeps the other run in it", said, f.out)
+	}
+	return stopped("%s and are shown; with --out DIR, the same command would go on from there", said)
 }
 
 // runAll runs every policy with every seed, policy by policy, with the seeds
-// side by side.
-func (d *dynamic) runAll(ctx context.Context, log io.Writer, record bool) []*servicesRun {
+// side by side, but for those that were run before. When interrupted, it returns
+// those that finished.
+func (d *dynamic) runAll(ctx context.Context, log io.Writer, record bool, before map[runKey]*servicesRun) []*servicesRun {
 	bar := newProgress(log, "simulate services", len(d.specs)*len(d.seeds))
 	defer bar.end()
-	bar.at(0, "the first")
-	runs := make([]*servicesRun, len(d.specs)*len(d.seeds))
-	var done atomic.Int64
-	parallel(len(d.seeds), func(i int) {
+	bar.at(len(before), "the first")
+	var mu sync.Mutex
+	runs := maps.Clone(before)
+	over := false // what still runs is left behind
+	play := func(i int) {
 		judge := &services.Judge{Cluster: d.spec, Truth: d.config.Truth, Stop: func() bool { return ctx.Err() != nil }}
-		for p, spec := range d.specs {
+		for _, spec := range d.specs {
+			key := runKey{spec.text, d.seeds[i]}
+			if before[key] != nil {
+				continue
+			}
 			r := &servicesRun{policy: spec.text, seed: d.seeds[i]}
-			runs[p*len(d.seeds)+i] = r
 			r.err = d.play(ctx, spec, judge, r, record)
-			bar.at(int(done.Add(1)), fmt.Sprintf("%s, seed %d", spec.text, r.seed))
+			mu.Lock()
+			// A run may have been cut short, though it ended: a search that is
+			// told to stop decides by what it has.
+			if over = over || ctx.Err() != nil; !over {
+				runs[key] = r
+				bar.at(len(runs), fmt.Sprintf("%s, seed %d", spec.text, r.seed))
+			}
+			mu.Unlock()
 		}
-	})
-	return runs
+	}
+	// Without the interruption there is no error.
+	_, _ = await(ctx, func() any { parallel(len(d.seeds), play); return nil })
+	mu.Lock()
+	defer mu.Unlock()
+	over = true
+	var finished []*servicesRun
+	for _, spec := range d.specs {
+		for _, seed := range d.seeds {
+			if r := runs[runKey{spec.text, seed}]; r != nil {
+				finished = append(finished, r)
+			}
+		}
+	}
+	return finished
 }
 
 // timed adds up the seconds that a policy takes.
@@ -177,16 +226,27 @@ type servicesRow struct {
 	Error          string  `json:"error,omitempty"`
 }
 
-func (d *dynamic) rows(runs []*servicesRun) []servicesRow {
+// emptyRow is a row with what all have in common.
+func (d *dynamic) emptyRow() servicesRow {
 	_, on := d.source.judge()
+	none := number(math.NaN())
+	return servicesRow{
+		Nodes: len(d.spec.Nodes), Slots: d.stream.Capacity, Load: d.stream.Load, BoundOn: on,
+		Performance: none, Wanted: none, Value: none, Bound: none, Share: none, Served: none, Replanned: none, Running: none, Waiting: none,
+		MeanWait: none, MaxWait: none, Skewed: none,
+	}
+}
+
+func (d *dynamic) rows(runs []*servicesRun) []servicesRow {
 	rows := make([]servicesRow, len(runs))
 	none := number(math.NaN())
 	for i, r := range runs {
-		row := servicesRow{
-			Policy: r.policy, Seed: r.seed, Nodes: len(d.spec.Nodes), Slots: d.stream.Capacity, Load: d.stream.Load, BoundOn: on,
-			Performance: none, Wanted: none, Value: none, Bound: none, Share: none, Served: none, Replanned: none, Running: none, Waiting: none,
-			MeanWait: none, MaxWait: none, Skewed: none, SecondsPlacing: number(r.seconds),
+		if r.kept != nil {
+			rows[i] = r.kept.row
+			continue
 		}
+		row := d.emptyRow()
+		row.Policy, row.Seed, row.SecondsPlacing = r.policy, r.seed, number(r.seconds)
 		if d.config.Objective.Traffic != 0 {
 			near := none
 			if r.err == nil {

@@ -72,10 +72,14 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 	var cells [][]string
 	var replanned []float64
 	unproven, moved, displaced := 0, 0, 0
-	for from := 0; from < len(rows); from += n {
+	to := 0
+	for from := 0; from < len(rows); from = to {
+		for to < len(rows) && rows[to].Policy == rows[from].Policy {
+			to++
+		}
 		var share, points, served, servedPoints, performance, waiting, traffic []float64
 		longest, seconds, decisions, failed := 0.0, 0.0, 0, false
-		for i := from; i < from+n; i++ {
+		for i := from; i < to; i++ {
 			r := &rows[i]
 			if r.Error != "" {
 				failed = true
@@ -140,6 +144,9 @@ func (d *dynamic) writeTable(w io.Writer, rows []servicesRow) error {
 	} else {
 		fmt.Fprintf(&b, "seed %d.\n", d.seeds[0])
 	}
+	if all := len(d.specs) * n; len(rows) < all {
+		fmt.Fprintf(&b, "Interrupted: of %d of %d runs; a mean is over the seeds that finished.\n", len(rows), all)
+	}
 	if unproven > 0 {
 		fmt.Fprintf(&b, "The bound is not proven in %d of %d runs: too many co-locations to look at all.\n", unproven, len(rows))
 	}
@@ -198,6 +205,10 @@ func servicesFiles(d *dynamic, runs []*servicesRun) ([]outFile, error) {
 	decisions.WriteString(strings.Join(decisionHeader, ",") + "\n")
 	for _, r := range runs {
 		decisions.Write(r.decisions.Bytes())
+		if r.kept != nil {
+			lines = append(lines, r.kept.moments...)
+			continue
+		}
 		if r.err != nil {
 			continue
 		}
