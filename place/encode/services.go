@@ -314,13 +314,13 @@ func (e *Services) gain(c place.Config, w int) float64 {
 	return g
 }
 
-// Steep says whether one of these workloads, beside one task of another, costs
-// more on a node of a class than what counts in full, as where latencies go up
-// manifold: far beyond what a performance can fall by. Objectives in the worst
-// performance, whose cost depends on all nodes, are not steep.
+// Steep says whether an objective falls by more than a performance can: one of
+// these workloads, beside one task of another, costs more on a node of a class
+// than what counts in full, as where latencies go up manifold. The worst
+// performance is steep, too: a task that lowers it costs as much as many gain.
 func Steep(v *place.Values, class string, workloads []int) bool {
-	if v.Objective().Worst != 0 || len(workloads) == 0 {
-		return false
+	if v.Objective().Worst != 0 {
+		return true
 	}
 	gain := func(c place.Config, w int) float64 { return v.Value(v.Next(c, w)).Sum - v.Value(c).Sum }
 	empty := v.Empty(class)
