@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 )
 
@@ -148,6 +151,90 @@ func remedy(p *cluster.Placement, kind int, workload string, n int, file string)
 		return "uncordon nodes"
 	}
 	return "add nodes, or place fewer tasks"
+}
+
+// checkMeasured refuses a table as judge that lacks a co-location which some
+// node can come to run: a simulation would come upon it sooner or later, under
+// any policy.
+func (s *source) checkMeasured(view *cluster.Snapshot, workloads []string) error {
+	judge, on := s.judge()
+	if judge.Kind() != interference.KindTable {
+		return nil
+	}
+	name := s.beliefName
+	if on == "truth" {
+		name = s.truthName
+	}
+	tasks := make([]cluster.Task, len(workloads))
+	for i, w := range workloads {
+		tasks[i] = cluster.Task{Workload: w}
+	}
+	p := cluster.NewPlacement(view, tasks)
+	nodes := view.Nodes()
+	seen := map[string]bool{}
+	first, at := cluster.Colocation(nil), 0
+	for i := range nodes {
+		n := &nodes[i]
+		labels := maps.Clone(n.Labels)
+		delete(labels, cluster.HostKey)
+		// Nodes that are alike can run the same.
+		like := fmt.Sprint(n.Class, n.Slots, n.Capacity, labels, n.Taints, n.Unschedulable)
+		if seen[like] {
+			continue
+		}
+		seen[like] = true
+		if c := firstUnmeasured(p, i, len(tasks), judge); c != nil && (first == nil || c.Tasks() < first.Tasks()) {
+			first, at = c, i
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	class, fewer := "", ""
+	if nodes[at].Class != "" {
+		class = " of class " + nodes[at].Class
+	}
+	if n := first.Tasks() - 1; n > 0 {
+		fewer = fmt.Sprintf("; or give --slots %d, up to which none is missing", n)
+	}
+	return fmt.Errorf("%s: silent about the co-location %s, which a node%s of %d slots can come to run; %s%s",
+		name, first.Key(), class, nodes[at].Slots, s.unmeasured(), fewer)
+}
+
+// firstUnmeasured is the first of the smallest co-locations that an empty node can
+// come to run and about which the judge is silent; nil where there is none.
+func firstUnmeasured(p *cluster.Placement, node, tasks int, judge interference.Model) (missing cluster.Colocation) {
+	n := &p.Snapshot().Nodes()[node]
+	class := place.ModelClass(judge, n.Class)
+	some := true
+	var add func(from, left int)
+	add = func(from, left int) {
+		if left == 0 {
+			some = true
+			c := p.Colocation(node)
+			for _, e := range judge.Predict(class, history.Rate, []cluster.Colocation{c})[0] {
+				if !e.Known {
+					missing = c
+				}
+			}
+			return
+		}
+		for i := from; i < tasks && missing == nil; i++ {
+			kind := p.Kind(i)
+			// What is on other nodes can undo a skew.
+			if r := p.Check(kind, node); r != cluster.Fits && r != cluster.Skewed {
+				continue
+			}
+			p.Put(kind, node)
+			add(i, left-1)
+			p.Take(kind, node)
+		}
+	}
+	for size := 1; size <= n.Slots && some && missing == nil; size++ {
+		some = false
+		add(0, size)
+	}
+	return missing
 }
 
 func selectorText(labels map[string]string) string {

@@ -187,6 +187,9 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	if !ok {
 		return nil, wrongUse("--load %g: of what? some node has no limit of tasks; give --slots", f.load)
 	}
+	if err := d.source.checkMeasured(view, known); err != nil {
+		return nil, err
+	}
 	truth, _ := d.source.judge()
 	d.stream = services.Stream{
 		Capacity: slots, Load: f.load, Most: f.most, Horizon: f.horizon, Lifetime: f.lifetime, Scaling: f.scaling,

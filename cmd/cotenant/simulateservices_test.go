@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -178,6 +179,30 @@ func TestSimulateServicesGoesOnAfterCtrlC(t *testing.T) {
 	}
 }
 
+// What no node can come to run need not be measured.
+func TestSimulateServicesLeavesOutWhatRulesForbid(t *testing.T) {
+	part := withoutSamples(t, `{"train": 2}`)
+	rules := file(t, "rules.yaml", "max_per_node: {train: 1}\n")
+	args := flowing("--samples", part, "--policy", "spread")
+	if out, errs, code := cotenant(t, args...); code != exitFailed || out != "" || !strings.Contains(errs, "the co-location train*2, which") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, out, errs)
+	}
+	if _, errs, code := cotenant(t, append(args, "--constraints", rules)...); code != 0 {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// withoutSamples is a file of the test's samples without those of a co-location.
+func withoutSamples(t *testing.T, colocation string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/samples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool { return strings.Contains(l, colocation) })
+	return file(t, "part.jsonl", strings.Join(lines, ""))
+}
+
 // Where nothing runs, nothing is compared: no policy is NaN points better.
 func TestSimulateServicesOfNothing(t *testing.T) {
 	out, errs, code := cotenant(t, flowing("--load", "0.0001", "--policy", "spread,metis")...)
@@ -219,7 +244,8 @@ func TestSimulateServicesBadInput(t *testing.T) {
 		{"--replan spread,greedy", 2, "give one policy"},
 		{"--objective joy", 2, "joy"},
 		{"--nodes x:y", 2, "x:y"},
-		{"--slots 9 --policy spread", 1, "silent about the co-location"},
+		{"--slots 9 --policy spread", 1, "samples testdata/samples.jsonl: silent about the co-location cache*4, which a node of 9 slots can come to run; " +
+			"fit a model (cotenant fit) and give it as --model, without --samples; or give --slots 3,"},
 		{"extra", 2, "extra"},
 	} {
 		out, errs, code := cotenant(t, flowing(strings.Fields(c.args)...)...)

@@ -48,6 +48,17 @@ func (s *source) judge() (m interference.Model, on string) {
 	return s.belief, "model"
 }
 
+// unmeasured says what helps where the judge is silent.
+func (s *source) unmeasured() string {
+	switch {
+	case s.truth == nil:
+		return "fit a model that is no table (cotenant fit --model neural)"
+	case s.belief != s.truth:
+		return "leave --samples out, so that --model judges"
+	}
+	return "fit a model (cotenant fit) and give it as --model, without --samples"
+}
+
 func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 	s := &source{}
 	if f.samples != "" || f.model == "" {

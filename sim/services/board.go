@@ -161,6 +161,10 @@ func (b *board) err() error {
 	if b.silent < 0 {
 		return nil
 	}
-	return fmt.Errorf("the truth is silent about the co-location %s on class %q; nodes with fewer slots keep to what was measured",
-		b.values.Colocation(b.silent).Key(), b.values.Class(b.silent))
+	on := ""
+	if class := b.values.Class(b.silent); class != "" {
+		on = " on class " + class
+	}
+	return fmt.Errorf("the truth is silent about the co-location %s%s; nodes with fewer slots keep to what was measured, and a fitted model as truth knows the rest",
+		b.values.Colocation(b.silent).Key(), on)
 }

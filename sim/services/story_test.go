@@ -292,7 +292,7 @@ func TestASilentTruthEndsTheRun(t *testing.T) {
 		Cluster: two(2), Arrivals: []services.Arrival{group("a", 2, 0, 10)}, Truth: shared{most: 1},
 		Policy: &script{lines: []string{"a0@node-0 a1@node-0"}}, Horizon: minute,
 	})
-	if err == nil || !strings.Contains(err.Error(), "silent about the co-location w*2") {
+	if err == nil || !strings.Contains(err.Error(), "silent about the co-location w*2;") {
 		t.Error(err)
 	}
 }
