@@ -168,7 +168,7 @@ func demo(cmd *cobra.Command, f *demoFlags) error {
 	if err := f.writeRows(cmd.OutOrStdout(), trial.rows, plans, replay); err != nil {
 		return err
 	}
-	if err := outcome(log, plans, failures); err != nil || replay == nil {
+	if err := p.outcome(log, plans, failures); err != nil || replay == nil {
 		return err
 	}
 	return replay.verdict(log, replay.outcomes)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,22 @@ func TestHeldTasksAreNamedAndExitOne(t *testing.T) {
 		t.Errorf("stdout %q names no held task", out)
 	}
 	for _, want := range []string{"of 7 tasks not placed", "must not be with", "leave tasks unplaced"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("stderr %q lacks %q", errs, want)
+		}
+	}
+}
+
+// A seed whose plan nobody can value does not take the others' values away.
+func TestSilentSeeds(t *testing.T) {
+	out, errs, code := cotenant(t, tiny("--samples", withoutSamples(t, `"train": 2}`), "--policy", "random", "--seeds", "6")...)
+	if code != 0 || !regexp.MustCompile(`(?m)^random +0\.\d+ \+- `).MatchString(out) {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	for _, want := range []string{
+		"random, seed 3: no value: nobody measured cache+train*2; fit a model (cotenant fit) and give it as --model, without --samples\n",
+		"random: the mean value is over 4 of 6 seeds: the others have none\n",
+	} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("stderr %q lacks %q", errs, want)
 		}

@@ -96,7 +96,7 @@ func planServices(cmd *cobra.Command, f *planFlags) error {
 	if err := f.write(cmd, in, p, plans); err != nil {
 		return err
 	}
-	return outcome(log, plans, failures)
+	return p.outcome(log, plans, failures)
 }
 
 // read reads and checks all that the flags name.
@@ -405,11 +405,11 @@ func decide(ctx context.Context, policy place.Policy, req place.Request, limit t
 }
 
 // outcome says on log what went wrong, and is an error if anything did.
-func outcome(log io.Writer, plans []plan, failures []failure) error {
+func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) error {
 	held := 0
 	for _, r := range plans {
 		if len(r.unknown) > 0 {
-			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s\n", r.Policy, r.Seed, some(r.unknown, 3))
+			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s; %s\n", r.Policy, r.Seed, some(r.unknown, 3), p.source.unmeasured())
 		}
 		if len(r.Held) == 0 {
 			continue
@@ -425,6 +425,19 @@ func outcome(log io.Writer, plans []plan, failures []failure) error {
 		}
 		for _, why := range whys {
 			fmt.Fprintf(log, "%s, seed %d: %d of %d tasks not placed: %s: %s\n", r.Policy, r.Seed, len(byWhy[why]), r.Tasks, some(byWhy[why], 8), why)
+		}
+	}
+	for at := 0; at < len(plans); {
+		same := samePolicy(plans[at:])
+		at += len(same)
+		silent := 0
+		for _, r := range same {
+			if len(r.unknown) > 0 {
+				silent++
+			}
+		}
+		if silent > 0 && silent < len(same) {
+			fmt.Fprintf(log, "%s: the mean value is over %d of %d seeds: the others have none\n", same[0].Policy, len(same)-silent, len(same))
 		}
 	}
 	for _, f := range failures {

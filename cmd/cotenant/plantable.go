@@ -127,12 +127,8 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	}
 	var rows [][]string
 	for at := 0; at < len(plans); {
-		end := at
-		for end < len(plans) && plans[end].Policy == plans[at].Policy {
-			end++
-		}
-		same := plans[at:end]
-		at = end
+		same := samePolicy(plans[at:])
+		at += len(same)
 		judged := func(r plan) number {
 			if r.BoundOn == "truth" {
 				return r.ValueTrue
@@ -189,23 +185,37 @@ func yesNo(r plan) string {
 	return "no"
 }
 
-// spreadOf is a number over plans: itself for one, mean +- sd for more, "-"
-// where any is unknown.
-func spreadOf(plans []plan, of func(plan) number, decimals int) string {
-	sum, n := 0.0, float64(len(plans))
-	for _, r := range plans {
-		if !of(r).known() {
-			return "-"
-		}
-		sum += float64(of(r))
+// samePolicy is the plans at the beginning that are of one policy.
+func samePolicy(plans []plan) []plan {
+	n := slices.IndexFunc(plans, func(r plan) bool { return r.Policy != plans[0].Policy })
+	if n < 0 {
+		return plans
 	}
+	return plans[:n]
+}
+
+// spreadOf is a number over the plans that have it: itself for one, mean +- sd
+// for more, "-" where none has.
+func spreadOf(plans []plan, of func(plan) number, decimals int) string {
+	var known []float64
+	sum := 0.0
+	for _, r := range plans {
+		if v := of(r); v.known() {
+			known = append(known, float64(v))
+			sum += float64(v)
+		}
+	}
+	n := float64(len(known))
 	mean := sum / n
-	if len(plans) == 1 {
+	switch len(known) {
+	case 0:
+		return "-"
+	case 1:
 		return number(mean).text(decimals)
 	}
 	square := 0.0
-	for _, r := range plans {
-		d := float64(of(r)) - mean
+	for _, v := range known {
+		d := v - mean
 		square += d * d
 	}
 	return number(mean).text(decimals) + " +- " + number(math.Sqrt(square/(n-1))).text(decimals)
