@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 )
@@ -43,8 +44,9 @@ func DecisionOf(req Request, p *cluster.Placement, at []int) Decision {
 	return d
 }
 
-// WhyNot says in words why no node takes a task of the kind now: the most
-// common reason first, with an example. Where nodes do take it, it says that.
+// WhyNot says in words why no node takes a task of the kind now: the three most
+// common reasons, each with how many nodes it holds for and an example. Where
+// nodes do take it, it says that.
 func WhyNot(p *cluster.Placement, kind int) string {
 	nodes := p.Snapshot().Nodes()
 	var count [cluster.Skewed + 1]int
@@ -59,16 +61,31 @@ func WhyNot(p *cluster.Placement, kind int) string {
 	if count[cluster.Fits] > 0 {
 		return fmt.Sprintf("%d of %d nodes fit, but the policy chose none", count[cluster.Fits], len(nodes))
 	}
-	most := 0
-	for r, n := range count {
-		if n > count[most] {
-			most = r
-		}
-	}
-	if count[most] == 0 {
+	if len(nodes) == 0 {
 		return "the cluster has no nodes"
 	}
-	return fmt.Sprintf("0 of %d nodes fit; %d of them as here: %s", len(nodes), count[most], p.Explain(kind, example[most]))
+	reasons := make([]int, 0, len(count))
+	for r, n := range count {
+		if n > 0 {
+			reasons = append(reasons, r)
+		}
+	}
+	slices.SortStableFunc(reasons, func(a, b int) int { return count[b] - count[a] })
+	const told = 3
+	words := fmt.Sprintf("0 of %d nodes fit", len(nodes))
+	of, others := " of them", 0
+	for i, r := range reasons {
+		if i >= told {
+			others += count[r]
+			continue
+		}
+		words += fmt.Sprintf("; %d%s as here: %s", count[r], of, p.Explain(kind, example[r]))
+		of = ""
+	}
+	if others > 0 {
+		words += fmt.Sprintf("; %d for other reasons", others)
+	}
+	return words
 }
 
 // Finite keeps infinities, which JSON cannot hold, out of a Reason's scores.

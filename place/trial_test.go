@@ -208,7 +208,7 @@ func TestWhyNot(t *testing.T) {
 	}{
 		{nil, nil, "the cluster has no nodes"},
 		{nodes, nil, "2 of 3 nodes fit, but the policy chose none"},
-		{nodes, []string{"node-1", "node-2"}, "0 of 3 nodes fit; 2 of them as here: node node-1 has no free slot (all 1 are taken)"},
+		{nodes, []string{"node-1", "node-2"}, "0 of 3 nodes fit; 2 of them as here: node node-1 has no free slot (all 1 are taken); 1 as here: node node-0 takes no new tasks (unschedulable)"},
 	} {
 		spec := cluster.Spec{Nodes: c.nodes}
 		for _, n := range c.running {
