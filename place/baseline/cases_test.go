@@ -253,12 +253,30 @@ func TestSilenceComesLast(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"greedy", "greedy-search"} {
-		if got, _ := decide(t, name, request(t, spec, "a"), baseline.Options{Model: model}); got != "x | a+y" {
+		got, d := decide(t, name, request(t, spec, "a"), baseline.Options{Model: model, Explain: true})
+		if got != "x | a+y" {
 			t.Errorf("%s, one task: %q", name, got)
+		}
+		// What nobody knows is no next best.
+		if why := d.Why["a/0"]; strings.Contains(why.Words, "Inf") || len(why.Scores) > 1 {
+			t.Errorf("%s: %v", name, why)
 		}
 		if got, d := decide(t, name, request(t, spec, "a", "a"), baseline.Options{Model: model, Explain: true}); got != "a+x | a+y" {
 			t.Errorf("%s, two tasks: %q %v", name, got, d)
 		}
+	}
+}
+
+// TestSpreadCountsInWords: one task is a task.
+func TestSpreadCountsInWords(t *testing.T) {
+	spec := twoNodes(2)
+	spec.Running = []cluster.Running{
+		{Task: cluster.Task{ID: "x", Workload: "x"}, Node: "node-0"},
+		{Task: cluster.Task{ID: "y", Workload: "y"}, Node: "node-1"},
+	}
+	_, d := decide(t, "spread", request(t, spec, "a"), baseline.Options{Model: rates{}, Explain: true})
+	if words := d.Why["a/0"].Words; !strings.HasSuffix(words, ": it runs 1 task, 0 of them a") {
+		t.Error(words)
 	}
 }
 

@@ -139,7 +139,7 @@ func (g *greedyChooser) Reason(_, node int) place.Reason {
 		return r
 	}
 	r.Words = fmt.Sprintf("%s beside %s adds most to %s: %+.4g", nodes[node].Name, beside, g.trial.Values.Objective(), g.chosen.gain)
-	if g.runnerUp.node >= 0 {
+	if g.runnerUp.node >= 0 && !math.IsInf(g.runnerUp.gain, -1) {
 		r.Words += fmt.Sprintf(" (next best %s: %+.4g)", nodes[g.runnerUp.node].Name, g.runnerUp.gain)
 		r.Scores["next_best"] = place.Finite(g.runnerUp.gain)
 	}

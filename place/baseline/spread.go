@@ -208,9 +208,13 @@ func (r *spreadRank) topologyScores(w int, candidates []int, fit int) []float64 
 
 func (r *spreadRank) reason(kind, node int) place.Reason {
 	name := r.placement.Workloads()[r.placement.Workload(kind)]
+	tasks := "tasks"
+	if r.tasks(node) == 1 {
+		tasks = "task"
+	}
 	return place.Reason{
-		Words: fmt.Sprintf("%s has the most room and the fewest of %s: it runs %d tasks, %d of them %s",
-			r.nodes[node].Name, name, r.tasks(node), r.placement.Counts(node)[r.placement.Workload(kind)], name),
+		Words: fmt.Sprintf("%s has the most room and the fewest of %s: it runs %d %s, %d of them %s",
+			r.nodes[node].Name, name, r.tasks(node), tasks, r.placement.Counts(node)[r.placement.Workload(kind)], name),
 		Scores: map[string]float64{"least_allocated": r.least(kind, node), "balanced_allocation": r.balanced(kind, node)},
 	}
 }
