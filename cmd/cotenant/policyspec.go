@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -131,6 +132,15 @@ func unknownPolicy(name string, known []string, kind string, others []string, ot
 			name, other, other, other, kind, strings.Join(known, ", "), trained)
 	}
 	return wrongUse("--policy %s: no such policy; known are %s, and exec:PROGRAM%s", name, strings.Join(known, ", "), didYouMean(name, known))
+}
+
+// underFlag is an error about --policy, told of another flag that names a policy.
+func underFlag(flag string, err error) error {
+	wrong := (*wrongUseError)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return wrongUse("--%s%s", flag, strings.TrimPrefix(wrong.words, "--policy"))
 }
 
 // splitWords splits a command at spaces; quotes, single or double, hold words

@@ -45,6 +45,9 @@ func (f *servicesFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := d.checkPolicies(ctx); err != nil {
+		return err
+	}
 	runs := d.runAll(ctx, log, f.out != "", before.runs)
 	m.Unfinished = len(d.specs)*len(d.seeds) - len(runs)
 	if len(runs) == 0 {
@@ -75,6 +78,23 @@ func (f *servicesFlags) run(cmd *cobra.Command) error {
 		return stopped("%s and are shown, not written: %s keeps the other run in it", said, f.out)
 	}
 	return stopped("%s and are shown; with --out DIR, the same command would go on from there", said)
+}
+
+// checkPolicies makes every policy once: what is wrong with a parameter is said
+// before anything was simulated. Programs start when they are first asked.
+func (d *dynamic) checkPolicies(ctx context.Context) error {
+	for _, spec := range d.specs {
+		_, closePolicy, err := openPolicy(ctx, spec, policyOptions{model: d.source.belief})
+		if err != nil {
+			return err
+		}
+		closePolicy()
+	}
+	if d.replan == nil {
+		return nil
+	}
+	_, _, err := openPolicy(ctx, *d.replan, policyOptions{model: d.config.Truth})
+	return underFlag("replan", err)
 }
 
 // runAll runs every policy with every seed, policy by policy, with the seeds
