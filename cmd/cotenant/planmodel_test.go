@@ -173,6 +173,10 @@ func TestPlanOnASnapshot(t *testing.T) {
 			t.Errorf("stderr %q lacks %q", errs, want)
 		}
 	}
+	out, _, _ = cotenant(t, "plan", "services", "--samples", "testdata/samples.jsonl", "--cluster", snapshot, "--policy", "greedy")
+	if want := "mean performance (1 = alone) of 1 tasks and 1 that runs on 2 nodes, higher"; !strings.Contains(out, want) {
+		t.Errorf("stdout %s lacks %q", out, want)
+	}
 	batch := filepath.Join("testdata", "batch.csv")
 	_, errs, code = cotenant(t, "plan", "services", "--samples", "testdata/samples.jsonl", "--cluster", snapshot, "--batch", batch, "--slots", "3", "--policy", "greedy", "-o", "json")
 	if code != exitFailed || !strings.Contains(errs, "7 tasks, but the 2 nodes") || !strings.Contains(errs, "5 free slots (1 more are taken by running tasks)") {

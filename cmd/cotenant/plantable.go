@@ -108,8 +108,16 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	if p.objective.Minimises() {
 		better = "lower is better"
 	}
-	fmt.Fprintf(w, "%s of %d tasks on %d nodes, %s; the bound is on the %s\n",
-		measureWords(p.objective), first.Tasks, first.Nodes, better, first.BoundOn)
+	running := ""
+	switch n := len(p.snapshot.Running()); n {
+	case 0:
+	case 1:
+		running = " and 1 that runs"
+	default:
+		running = fmt.Sprintf(" and %d that run", n)
+	}
+	fmt.Fprintf(w, "%s of %d tasks%s on %d nodes, %s; the bound is on the %s\n",
+		measureWords(p.objective), first.Tasks, running, first.Nodes, better, first.BoundOn)
 	if len(p.seeds) > 1 {
 		fmt.Fprintf(w, "mean +- standard deviation over %d seeds, %d to %d\n", len(p.seeds), p.seeds[0], p.seeds[len(p.seeds)-1])
 	}
