@@ -59,7 +59,8 @@ func TestBadInput(t *testing.T) {
 		{"no tasks", map[string]string{"b.csv": header + "0,0,0\n"}, "--batch @b.csv --nodes 3", 1, []string{"without a task"}},
 		{"column twice", map[string]string{"b.csv": "cache,web,cache\n1,1,1\n"}, "--batch @b.csv --nodes 3", 1, []string{"cache", "b.csv"}},
 		{"too few fields", map[string]string{"b.csv": header + "1,1\n"}, "--batch @b.csv --nodes 3", 1, []string{"line 2"}},
-		{"more tasks than slots", nil, "--batch testdata/batch.csv --nodes 3 --slots 2", 1, []string{"7 tasks", "3 nodes", "6 free slots", "1 too few", "add nodes"}},
+		{"more tasks than slots", nil, "--batch testdata/batch.csv --nodes 3 --slots 2", 1, []string{"7 tasks", "3 nodes", "6 free slots", "1 too few", "add nodes, raise --slots"}},
+		{"more tasks than measured slots", nil, "--batch testdata/batch.csv --nodes 2 --slots 3", 1, []string{"1 too few; add nodes or place fewer tasks (more than 3 on a node were never measured together)"}},
 
 		{"no such samples", nil, "--samples nowhere.jsonl --batch testdata/batch.csv --nodes 3", 1, []string{"--samples", `"nowhere.jsonl"`}},
 		{"empty samples", map[string]string{"s.jsonl": ""}, "--samples @s.jsonl --batch testdata/batch.csv --nodes 3", 1, []string{"s.jsonl", "nothing in it"}},

@@ -16,10 +16,11 @@ import (
 // be named: too few slots, or a workload that does not fit even with no other
 // pending task around. What only the workloads together make impossible is
 // left to the bound and to the policies, which hold tasks.
-func checkRoom(s *cluster.Snapshot, b *batch, constraintsFile string) error {
+// most is the most tasks that were measured together, 0 where unknown.
+func checkRoom(s *cluster.Snapshot, b *batch, constraintsFile string, most int) error {
 	tasks := place.Request{Pending: b.groups("workload", 0)}.Tasks()
 	p := cluster.NewPlacement(s, tasks)
-	if err := checkSlots(s, p, b); err != nil {
+	if err := checkSlots(s, p, b, most); err != nil {
 		return err
 	}
 	count := make([]int, p.Kinds())
@@ -36,14 +37,16 @@ func checkRoom(s *cluster.Snapshot, b *batch, constraintsFile string) error {
 	return nil
 }
 
-func checkSlots(s *cluster.Snapshot, p *cluster.Placement, b *batch) error {
+func checkSlots(s *cluster.Snapshot, p *cluster.Placement, b *batch, most int) error {
 	nodes := s.Nodes()
 	free, taken, open := 0, 0, 0
+	fewer := most == 0 // slots than were measured together
 	for i := range nodes {
 		if nodes[i].Unschedulable {
 			continue
 		}
 		open++
+		fewer = fewer || nodes[i].Slots < most
 		n, limited := p.FreeSlots(i)
 		if !limited {
 			return nil
@@ -58,8 +61,12 @@ func checkSlots(s *cluster.Snapshot, p *cluster.Placement, b *batch) error {
 	if taken > 0 {
 		of = fmt.Sprintf(" (%d more are taken by running tasks)", taken)
 	}
-	return fmt.Errorf("%s: %d tasks, but the %d nodes that take tasks have %d free slots%s: %d too few; add nodes, raise --slots or place fewer tasks",
-		b.name, b.tasks(), open, free, of, b.tasks()-free)
+	help := "add nodes, raise --slots or place fewer tasks"
+	if !fewer {
+		help = fmt.Sprintf("add nodes or place fewer tasks (more than %d on a node were never measured together)", most)
+	}
+	return fmt.Errorf("%s: %d tasks, but the %d nodes that take tasks have %d free slots%s: %d too few; %s",
+		b.name, b.tasks(), open, free, of, b.tasks()-free, help)
 }
 
 // checkAlone fills the placement with tasks of one kind, as far as they go.

@@ -233,9 +233,9 @@ func TestCheckRoomRefusesOnlyWhatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &batch{name: "batch", workloads: []string{"a"}, counts: []int{rapid.IntRange(1, 6).Draw(t, "tasks")}}
-		refused := checkRoom(s, b, "") != nil
+		refused := checkRoom(s, b, "", 0) != nil
 		if possible := fitsInSomeOrder(s, b); refused && possible {
-			t.Fatalf("refused %d tasks that fit: %v", b.tasks(), checkRoom(s, b, ""))
+			t.Fatalf("refused %d tasks that fit: %v", b.tasks(), checkRoom(s, b, "", 0))
 		} else if !refused && !possible && len(c.Spread)+len(c.AntiAffinity) < 2 {
 			t.Fatalf("took %d tasks that do not fit", b.tasks())
 		}

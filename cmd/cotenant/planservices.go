@@ -189,7 +189,7 @@ func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error 
 	if p.snapshot, err = cluster.NewSnapshot(spec); err != nil {
 		return fmt.Errorf("%s: %w", f.origin(err), err)
 	}
-	if err := checkRoom(p.snapshot, p.batch, f.constraints); err != nil {
+	if err := checkRoom(p.snapshot, p.batch, f.constraints, p.source.most); err != nil {
 		if p.batch.waiting == nil {
 			return err
 		}
