@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -94,15 +95,25 @@ func newRoot() *cobra.Command {
 		"3 of profile --verify, where a cell lies outside what its spread states."
 	root.Version = version()
 	root.SetVersionTemplate("cotenant {{.Version}}\n")
-	root.SetFlagErrorFunc(nearFlag)
+	root.SetFlagErrorFunc(clearFlag)
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
 
-// nearFlag adds to the error of an unknown flag which one was likely meant.
-func nearFlag(cmd *cobra.Command, err error) error {
+// clearFlag says what numbers a flag takes that was given something else, and
+// which flag was likely meant by an unknown one.
+func clearFlag(cmd *cobra.Command, err error) error {
+	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
+		takes := map[string]string{
+			"uint64": fmt.Sprintf("a whole number, 0 to %d", uint64(math.MaxUint64)), "int": "a whole number", "float64": "a number",
+		}[bad.GetFlag().Value.Type()]
+		if takes == "" {
+			return err
+		}
+		return fmt.Errorf("--%s %s: give %s", bad.GetFlag().Name, bad.GetValue(), takes)
+	}
 	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
 	if !ok {
 		return err

@@ -89,7 +89,9 @@ func TestExitCodes(t *testing.T) {
 		{"--colour", 2, "", "unknown flag: --colour"},
 		{"plan services --colour", 2, "", "See `cotenant plan services --help`"},
 		{"plan services extra", 2, "", "extra"},
-		{"plan services --seeds many", 2, "", "many"},
+		{"plan services --seeds many", 2, "", "cotenant: --seeds many: give a whole number\n"},
+		{"plan services --seed -1", 2, "", "cotenant: --seed -1: give a whole number, 0 to 18446744073709551615\n"},
+		{"simulate services --load much", 2, "", "cotenant: --load much: give a number\n"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			out, errs, code := cotenant(t, strings.Fields(c.args)...)
