@@ -83,7 +83,7 @@ func TestParsePolicies(t *testing.T) {
 			t.Errorf("%q: got %+v; want %+v", c.in, got, c.want)
 		}
 	}
-	for _, bad := range []string{"", ",", "greedy,", "greedy:", "greedy:a", "greedy:=1", "greedy:a=1,a=2", "exec:", `exec:"x`, "@f", "greedy@"} {
+	for _, bad := range []string{"", ",", "greedy,", "greedy:", "greedy::", "greedy:a=1:", "greedy::a=1", "greedy:a", "greedy:=1", "greedy:a=1,a=2", "exec:", `exec:"x`, "@f", "greedy@"} {
 		_, err := parsePolicies([]string{bad})
 		if bad == "greedy:" {
 			if err != nil {

@@ -110,8 +110,14 @@ func parsePolicy(s string) (policySpec, error) {
 		return spec, nil
 	}
 	spec.params = map[string]string{}
-	for _, p := range strings.FieldsFunc(params, func(c rune) bool { return c == ':' || c == ',' }) {
+	if params == "" {
+		return spec, nil
+	}
+	for p := range strings.SplitSeq(strings.ReplaceAll(params, ",", ":"), ":") {
 		key, value, ok := strings.Cut(p, "=")
+		if p == "" {
+			return spec, wrongUse("--policy %s: a parameter is empty; give key=value, or leave the : out", s)
+		}
 		if !ok || key == "" {
 			return spec, wrongUse("--policy %s: %q is not key=value", s, p)
 		}
