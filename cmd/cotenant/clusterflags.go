@@ -25,6 +25,8 @@ type clusterFlags struct {
 	context     string
 	workloads   string
 	constraints string
+
+	declared []string // by the file of --workloads
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -93,6 +95,9 @@ func (f *clusterFlags) declare(in *inputs, spec *cluster.Spec) error {
 		return err
 	}
 	spec.Workloads = override(spec.Workloads, declared)
+	for _, w := range declared {
+		f.declared = append(f.declared, w.Name)
+	}
 	if f.nodes == "" || len(f.capacity) > 0 {
 		return nil
 	}
@@ -103,6 +108,20 @@ func (f *clusterFlags) declare(in *inputs, spec *cluster.Spec) error {
 		}
 	}
 	return nil
+}
+
+// warnDeclared names the workloads of --workloads that no source knows: likely
+// slips, since no task of them can be placed.
+func (f *clusterFlags) warnDeclared(log io.Writer, src *source, classes []string) {
+	known := knownWorkloads(src.belief, classes)
+	if src.truth != nil {
+		known = append(known, knownWorkloads(src.truth, classes)...)
+	}
+	for _, w := range f.declared {
+		if !slices.Contains(known, w) {
+			fmt.Fprintf(log, "--workloads %s: nobody measured %s: what is said of it has no effect%s\n", f.workloads, w, didYouMean(w, known))
+		}
+	}
 }
 
 func (f *clusterFlags) madeNodes(most int) ([]cluster.Node, error) {

@@ -179,6 +179,7 @@ func (p *planInput) check(f *planFlags, log io.Writer, spec cluster.Spec) error 
 	if err := p.source.checkClasses(classes); err != nil {
 		return err
 	}
+	f.warnDeclared(log, p.source, classes)
 	if err := p.source.checkWorkloads(p.batch, classes); err != nil {
 		return err
 	}

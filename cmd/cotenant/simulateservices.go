@@ -147,6 +147,12 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	if err := f.readPolicies(d, in); err != nil {
 		return nil, err
 	}
+	migrate := sim.Price{On: cmd.Flags().Changed("migrate"), Cost: f.migrate}
+	for _, spec := range d.specs {
+		if moves := spec.params["moves"]; !migrate.On && moves != "" && moves != "0" {
+			fmt.Fprintf(log, "--policy %s moves nothing: allow moves, and say what one costs, with --migrate, such as --migrate 30s\n", spec.text)
+		}
+	}
 	if d.source, err = f.sourceFlags.load(in, log); err != nil {
 		return nil, err
 	}
@@ -163,6 +169,7 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	if err := d.source.checkClasses(classes); err != nil {
 		return nil, err
 	}
+	f.warnDeclared(log, d.source, classes)
 	known := d.source.workloads(classes)
 	if err := checkRuleNames(f.constraints, d.spec.Constraints, known); err != nil {
 		return nil, err
@@ -206,7 +213,7 @@ func (f *servicesFlags) read(cmd *cobra.Command, in *inputs, log io.Writer) (*dy
 	}
 	d.config = services.Config{
 		Cluster: d.spec, Truth: truth, Objective: objective, Horizon: f.horizon, Warmup: f.warmup, Lifetime: f.lifetime,
-		Migrate: sim.Price{On: cmd.Flags().Changed("migrate"), Cost: f.migrate}, MTBF: f.mtbf, Repair: f.repair, Samples: f.moments,
+		Migrate: migrate, MTBF: f.mtbf, Repair: f.repair, Samples: f.moments,
 	}
 	if err := d.config.LimitFailures(); err != nil {
 		return nil, wrongUse("--mtbf %s: %v", f.mtbf, err)
@@ -299,12 +306,14 @@ func (f *servicesFlags) readPolicies(d *dynamic, in *inputs) error {
 	if f.replan == "" {
 		return nil
 	}
+	name, _, _ := strings.Cut(f.replan, ":")
+	known := append(baseline.Names(), "bound")
 	specs, err := parsePolicies([]string{f.replan})
-	if err != nil {
-		return err
-	}
-	if len(specs) != 1 || !slices.Contains(append(baseline.Names(), "bound"), specs[0].name) {
-		return wrongUse("--replan %s: give one policy of %s, bound", f.replan, strings.Join(baseline.Names(), ", "))
+	switch {
+	case !slices.Contains(known, name) || len(specs) > 1:
+		return wrongUse("--replan %s: give one policy of %s%s", f.replan, strings.Join(known, ", "), didYouMean(name, known))
+	case err != nil:
+		return underFlag("replan", err)
 	}
 	d.replan = &specs[0]
 	return nil

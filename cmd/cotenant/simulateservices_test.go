@@ -192,6 +192,21 @@ func TestSimulateServicesLeavesOutWhatRulesForbid(t *testing.T) {
 	}
 }
 
+// What has no effect is named.
+func TestSimulateServicesWarns(t *testing.T) {
+	declared := file(t, "w.yaml", "workloads: [{name: wbe}, {name: cache}]\n")
+	args := flowing("--policy", "greedy:moves=2", "--workloads", declared, "--horizon", "2h")
+	moves := "--policy greedy:moves=2 moves nothing: allow moves, and say what one costs, with --migrate"
+	_, errs, code := cotenant(t, args...)
+	if code != 0 || !strings.Contains(errs, moves) || !strings.Contains(errs, "--workloads "+declared+": nobody measured wbe: what is said of it has no effect; did you mean web?\n") ||
+		strings.Contains(errs, "measured cache") {
+		t.Errorf("exit %d, stderr %q", code, errs)
+	}
+	if _, errs, code := cotenant(t, append(args, "--migrate", "0s")...); code != 0 || strings.Contains(errs, "moves nothing") {
+		t.Errorf("exit %d, stderr %q", code, errs)
+	}
+}
+
 // withoutSamples is a file of the test's samples without those of a co-location.
 func withoutSamples(t *testing.T, colocation string) string {
 	t.Helper()
@@ -243,6 +258,9 @@ func TestSimulateServicesBadInput(t *testing.T) {
 		{"--policy nobody", 2, "nobody"},
 		{"--policy metis:serach=off", 2, `--policy metis:serach=off: unknown parameter "serach"; did you mean search?`},
 		{"--policy spread --replan greedy-search:kikcs=5", 2, `--replan greedy-search:kikcs=5: unknown parameter "kikcs"`},
+		{"--replan gredy", 2, "--replan gredy: give one policy of"},
+		{"--replan gredy", 2, "did you mean greedy?"},
+		{"--replan greedy-search:kicks", 2, `--replan greedy-search:kicks: "kicks" is not key=value`},
 		{"--replan spread,greedy", 2, "give one policy"},
 		{"--objective joy", 2, "joy"},
 		{"--nodes x:y", 2, "x:y"},
