@@ -66,9 +66,7 @@ func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range samples {
-			s.most = max(s.most, x.Colocation.Tasks())
-		}
+		s.most = mostTogether(samples)
 		s.truthName = name
 		if s.truth, err = interference.Fit(interference.KindTable, samples, interference.Options{}); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -83,6 +81,15 @@ func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 		s.belief, s.beliefName = m, "model "+f.model
 	}
 	return s, nil
+}
+
+// mostTogether is the most tasks in a co-location of the samples.
+func mostTogether(samples []history.Sample) int {
+	most := 0
+	for _, s := range samples {
+		most = max(most, s.Colocation.Tasks())
+	}
+	return most
 }
 
 func (f *sourceFlags) given(in *inputs, log io.Writer) ([]history.Sample, string, error) {

@@ -67,6 +67,7 @@ type runState struct {
 	Inputs  []inputHash       `json:"inputs"`
 	Data    string            `json:"data"` // hash of what is learned from
 	Updates int               `json:"updates"`
+	Slots   int               `json:"slots,omitempty"` // of a node, with train services
 	// Seconds of training so far; Looks are what the validation seeds said, by
 	// update.
 	Seconds float64           `json:"seconds"`

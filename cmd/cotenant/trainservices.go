@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -67,7 +68,7 @@ not interrupted; flags that are not given then are those of then.`,
 	fl.StringSliceVar(&f.source.columns, "columns", nil, "`workloads` of the columns of an .npz, which does not name them")
 	fl.BoolVar(&f.source.strict, "strict", false, "fail on the first bad record of --samples instead of leaving it out")
 	fl.StringVar(&f.credit, "source", "", "`TEXT` for the policy's file: whose measurements these are, and their licence")
-	fl.IntVar(&f.slots, "slots", 8, "`N` slots a node, with --samples or --model")
+	fl.IntVar(&f.slots, "slots", 0, fmt.Sprintf("`N` slots a node (default: with --samples the most that were measured together, with --model %d)", modelSlots))
 	fl.IntVar(&f.updates, "updates", 270, "make `N` updates")
 	fl.DurationVar(&f.time, "time", 0, "stop when this `time` is up: the best so far is written, and --resume goes on")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")
@@ -94,7 +95,7 @@ func (f *trainServicesFlags) check(cmd *cobra.Command) error {
 		return wrongUse("--slots is of --samples or --model; without both, clusters of 4 to 10 slots a node are drawn")
 	case !given && f.credit != "":
 		return wrongUse("--source says whose --samples or --model are; without both, those that ship are learned from")
-	case f.slots < 2 || f.slots > maxTrainSlots:
+	case cmd.Flags().Changed("slots") && (f.slots < 2 || f.slots > maxTrainSlots):
 		return wrongUse("--slots %d: give 2 to %d", f.slots, maxTrainSlots)
 	case f.updates < 1 || f.updates > maxUpdates:
 		return wrongUse("--updates %d: give 1 to %d", f.updates, maxUpdates)
@@ -111,8 +112,13 @@ func (f *trainServicesFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxTrainSlots is more than nodes have.
-const maxTrainSlots = 64
+const (
+	// maxTrainSlots is more than nodes have.
+	maxTrainSlots = 64
+	// modelSlots are those of a node where nobody says how many tasks were
+	// measured together.
+	modelSlots = 8
+)
 
 // servicesTraining is a run of `train services`.
 type servicesTraining struct {
@@ -134,9 +140,14 @@ func (f *trainServicesFlags) run(cmd *cobra.Command) error {
 	ctx, log := cmd.Context(), cmd.ErrOrStderr()
 	t := &servicesTraining{flags: f, trainingRun: run}
 	in := &inputs{stdin: cmd.InOrStdin()}
+	if run.before != nil && f.slots == 0 {
+		// Of a version that did not keep it, which knew no other default.
+		f.slots = cmp.Or(run.before.Slots, modelSlots)
+	}
 	if t.world, err = f.worlds(ctx, in, log); err != nil {
 		return err
 	}
+	t.state.Slots = f.slots
 	if err := t.settle(cmd, in, t.world.data); err != nil {
 		return err
 	}

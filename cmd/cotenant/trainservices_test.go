@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,6 +66,27 @@ func TestTrainServices(t *testing.T) {
 	}
 	if _, errs, code := cotenant(t, littleServices("--out", path, "--log", log)...); code != exitFailed || !strings.Contains(errs, "holds a run already") {
 		t.Errorf("a second run in the same folder: exit %d, %q", code, errs)
+	}
+}
+
+// Without --slots they learn on nodes of as many as were measured together, as
+// plans are made; a run of a version that knew 8 only goes on with 8.
+func TestTrainServicesSlots(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"train", "services", "--samples", filepath.Join(home, "testdata", "samples.jsonl"), "--updates", "1"}
+	trained(t, append(args, "--out", "p")...)
+	trained(t, append(args, "--out", "q", "--slots", "3")...)
+	if p, q := readPolicy(t, "p"), readPolicy(t, "q"); !reflect.DeepEqual(p.Nets, q.Nets) || strings.Contains(p.Training.Command, "slots") {
+		t.Errorf("trained otherwise than with --slots 3 by %q", p.Training.Command)
+	}
+	state := filepath.Join("p.log", stateFile)
+	old := regexp.MustCompile(`,?\s*"slots": ?3`).ReplaceAll(mustRead(t, state), nil)
+	if err := os.WriteFile(state, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := trained(t, append(args, "--out", "p", "--resume", "p.log")...)
+	if !strings.Contains(errs, "not every co-location of up to 8 tasks") {
+		t.Errorf("stderr %q", errs)
 	}
 }
 

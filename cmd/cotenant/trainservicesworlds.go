@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,6 +39,7 @@ func (f *trainServicesFlags) worlds(ctx context.Context, in *inputs, log io.Writ
 			return w, err
 		}
 		w.data = "sha256:" + in.hashes[0].SHA256
+		f.slots = cmp.Or(f.slots, modelSlots)
 	case f.source.samples != "":
 		samples, err := f.source.readSamples(in, log)
 		if err != nil {
@@ -45,6 +47,9 @@ func (f *trainServicesFlags) worlds(ctx context.Context, in *inputs, log io.Writ
 		}
 		if w.data, err = samplesHash(samples); err != nil {
 			return w, err
+		}
+		if f.slots == 0 {
+			f.slots = min(max(2, mostTogether(samples)), maxTrainSlots)
 		}
 		if m, err = f.believe(ctx, log, samples); err != nil {
 			return w, fmt.Errorf("--samples %s: %w", f.source.samples, err)
