@@ -64,7 +64,7 @@ func TestTheSpreadOverSeeds(t *testing.T) {
 	}{
 		{[]number{2}, "2.00"},
 		{[]number{1, 2, 3}, "2.00 +- 1.00"},
-		{[]number{1, number(math.NaN())}, "-"},
+		{[]number{1, number(math.NaN())}, "1.00"},
 	} {
 		var plans []plan
 		for _, v := range c.values {
