@@ -65,6 +65,8 @@ func TestTheSpreadOverSeeds(t *testing.T) {
 		{[]number{2}, "2.00"},
 		{[]number{1, 2, 3}, "2.00 +- 1.00"},
 		{[]number{1, number(math.NaN())}, "1.00"},
+		{[]number{1, number(math.NaN()), 3}, "2.00 +- 1.41"},
+		{[]number{number(math.NaN()), number(math.NaN())}, "-"},
 	} {
 		var plans []plan
 		for _, v := range c.values {
