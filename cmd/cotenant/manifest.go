@@ -87,6 +87,12 @@ func writeRun(dir string, m manifest, files []outFile) error {
 	return nil
 }
 
+// holdsRun reports whether a run was written into a directory.
+func holdsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestFile))
+	return err == nil
+}
+
 // makeFolder makes a folder and those above it, and lists what it made, the
 // deepest first.
 func makeFolder(dir string) (made []string, err error) {

@@ -328,6 +328,32 @@ func TestSimulateJobsIsInterrupted(t *testing.T) {
 	}
 }
 
+// Jobs that finished before Ctrl-C are shown and written, but not over what is
+// whole.
+func TestSimulateJobsKeepsWhatFinished(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	args := small("--seeds", "4", "--policy", "spread,greedy", "--out", dir)
+	const most = 1 << 40
+	whole := newCountdown(t, most)
+	if _, errs, code := cotenantWith(t, whole, "", args...); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	before := mustRead(t, filepath.Join(dir, "runs.csv"))
+	for _, want := range []string{"runs finished and are shown, not written", "runs finished and are in "} {
+		out, errs, code := cotenantWith(t, newCountdown(t, (most-whole.left.Load())*7/10), "", args...)
+		if code != exitFailed || !strings.Contains(errs, want) || !strings.Contains(out, "Interrupted: of ") {
+			t.Errorf("exit %d, stderr %q; want %q:\n%s", code, errs, want, out)
+		}
+		now := mustRead(t, filepath.Join(dir, "runs.csv"))
+		if part := strings.HasSuffix(want, "in "); part == bytes.Equal(now, before) {
+			t.Errorf("%s: runs.csv:\n%s", want, now)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A policy that breaks the rules fails its runs; the others are shown.
 func TestAProgramThatBreaksTheRules(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {

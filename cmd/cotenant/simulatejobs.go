@@ -83,6 +83,7 @@ with the same budget, on the same seeds, other than those of the comparison. It
 is tried in the world that it believes, so that tuning asks the truth nothing;
 NAME:truth is tuned on the truth. Values given by hand stay.
 
+After Ctrl-C the runs that finished are shown and, with --out, written.
 Exit 1 when a policy failed or left jobs unfinished.`,
 		Example: `  cotenant simulate jobs --throughputs throughputs.json --nodes v100:16 --load 0.9 --jobs 1000 \
       --seeds 16 --backfill --policy greedy,greedy-wait,greedy-wait:truth --observed 0.8

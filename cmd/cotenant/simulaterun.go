@@ -57,25 +57,37 @@ func (f *simulateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.report != "" {
+	all := len(s.Specs) * len(s.Seeds)
+	left := all - len(outcomes)
+	if f.report != "" && left == 0 {
 		if err := f.writeReport(cmd, s, w, outcomes); err != nil {
 			return err
 		}
 		fmt.Fprintf(log, "wrote %s: open it in a browser\n", f.report)
 	}
-	if f.out != "" {
+	// What is whole is not given away for a part.
+	write := f.out != "" && (left == 0 || !holdsRun(f.out))
+	if write {
 		files, err := w.files(outcomes)
 		if err != nil {
 			return err
 		}
-		if err := writeRun(f.out, newManifest(cmd, s.Seeds, in), files); err != nil {
+		m := newManifest(cmd, s.Seeds, in)
+		m.Unfinished = left
+		if err := writeRun(f.out, m, files); err != nil {
 			return err
 		}
 	}
 	if err := f.write(cmd, s, outcomes); err != nil {
 		return err
 	}
-	return s.verdict(log, outcomes)
+	switch err := s.verdict(log, outcomes); {
+	case left == 0:
+		return err
+	case write:
+		return stopped("%d of %d runs finished and are in %s", all-left, all, f.out)
+	}
+	return stopped("%d of %d runs finished and are shown, not written", all-left, all)
 }
 
 // read checks the flags and reads what they name.
@@ -240,7 +252,8 @@ func parseJobPolicy(in *inputs, part string) (compare.Spec, error) {
 	return spec, nil
 }
 
-// runAll tunes the policies where asked to, and runs each with every seed.
+// runAll tunes the policies where asked to, and runs each with every seed. When
+// interrupted, it returns the runs that finished.
 func (s *simulation) runAll(ctx context.Context, log io.Writer) ([]compare.Outcome, error) {
 	stage := &stages{log: log}
 	defer stage.end()
@@ -253,10 +266,14 @@ func (s *simulation) runAll(ctx context.Context, log io.Writer) ([]compare.Outco
 		stage.at("simulate", int(done.Add(1)), len(s.Specs)*len(s.Seeds), fmt.Sprintf("%s, seed %d", spec.Text, seed))
 	}
 	outcomes, err := s.Run(ctx)
-	if ctx.Err() != nil {
+	if ctx.Err() == nil {
+		return outcomes, err
+	}
+	outcomes = slices.DeleteFunc(outcomes, func(o compare.Outcome) bool { return o.Err != nil })
+	if len(outcomes) == 0 {
 		return nil, stopped("nothing was written")
 	}
-	return outcomes, err
+	return outcomes, nil
 }
 
 // stages shows the progress of one kind of work after the other. Safe for
@@ -456,6 +473,13 @@ func (s *simulation) writeNotes(w io.Writer, rows []compare.Row) error {
 		fmt.Fprintf(&b, "Seeds %d to %d; +- is the standard error over seeds, paired with spread.\n", s.Seeds[0], s.Seeds[len(s.Seeds)-1])
 	} else {
 		fmt.Fprintf(&b, "Seed %d.\n", s.Seeds[0])
+	}
+	runs := 0
+	for _, r := range rows {
+		runs += r.Runs
+	}
+	if all := len(s.Specs) * len(s.Seeds); runs < all {
+		fmt.Fprintf(&b, "Interrupted: of %d of %d runs; a mean is over the seeds that finished.\n", runs, all)
 	}
 	if s.trace != nil {
 		fmt.Fprintf(&b, "Trace: %d jobs; skipped: %d; of sizes that were not measured, scaled: %d", len(s.trace.Jobs), s.skipped, s.trace.Scaled)
