@@ -168,7 +168,7 @@ func (c *Coordinator) Report(_ context.Context, r *balancev1.ReportRequest) (*ba
 		return nil, unknownJob(r.GetJob())
 	}
 	now := c.o.Now()
-	if err := j.accepts(r); err != nil {
+	if err := j.accepts(r, now); err != nil {
 		return nil, err
 	}
 	taken, refused := j.observe(r, now)

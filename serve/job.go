@@ -42,7 +42,8 @@ type job struct {
 // are others than before. On an error everything is as before.
 func (j *job) open(o opening, now time.Time) (changed bool, err error) {
 	same := j.balancer != nil && reflect.DeepEqual(j.workers, o.workers) && reflect.DeepEqual(j.options, o.options)
-	anew := o.agreed == nil && o.iteration < j.shares.Iteration
+	// A job that goes on from a checkpoint runs iterations again.
+	anew := o.agreed == nil && o.iteration < j.shares.Iteration || o.iteration <= j.reported
 	before := j.shares
 	switch {
 	case same && !anew:
@@ -136,7 +137,7 @@ func (j *job) begin(o opening) {
 
 // accepts refuses reports of another membership, of shares that this
 // coordinator has lost, and of iterations that nobody counts to.
-func (j *job) accepts(r *balancev1.ReportRequest) error {
+func (j *job) accepts(r *balancev1.ReportRequest, now time.Time) error {
 	current := j.shares.Generation
 	if j.balancer == nil {
 		return unknownJob(j.name) // being opened this moment
@@ -151,11 +152,28 @@ func (j *job) accepts(r *balancev1.ReportRequest) error {
 	if err := checkIteration("iteration", r.GetIteration()); err != nil {
 		return invalid(err)
 	}
+	// Where a job counts elsewhere than here, only opening it anew helps: a number
+	// that is wild would make all that follow look repeated.
+	if ago := j.reported - r.GetIteration(); ago > maxAgo {
+		return stale(current, "job %q: the report is of iteration %d, others were of %d; open the job again", short(j.name), r.GetIteration(), j.reported)
+	}
+	last := max(j.reported, j.shares.Iteration)
+	if most := last + maxAhead + int64(maxRate*max(now.Sub(j.heard).Seconds(), 0)); r.GetIteration() > most {
+		return stale(current, "job %q: the report is of iteration %d, the last known is %d; open the job again", short(j.name), r.GetIteration(), last)
+	}
 	if n, most := len(r.GetReports()), maxIterations*(len(j.workers)+1); n > most {
 		return invalid(fmt.Errorf("reports: %d, from %d workers", n, len(j.workers)))
 	}
 	return nil
 }
+
+// Which iterations a report may be of: as long ago as this, and as far ahead,
+// with as many more as no job runs in the seconds since it was heard.
+const (
+	maxAgo   = 1000
+	maxAhead = 10_000
+	maxRate  = 10_000
+)
 
 // maxIterations is of how many iterations one call may tell.
 const maxIterations = 8

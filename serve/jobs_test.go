@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -78,6 +79,59 @@ func TestOpenIsIdempotent(t *testing.T) {
 	report(t, c, &balancev1.ReportRequest{Generation: 3, Iteration: 9}) // the job is what it was
 	if s := open(t, c, &balancev1.OpenRequest{GlobalBatch: 90, Workers: workers(3), Iteration: 10}); s.GetGeneration() != 4 {
 		t.Errorf("another global batch: %v", s)
+	}
+}
+
+// A job that goes on from a checkpoint runs iterations that were reported
+// before: of a new generation, or its reports would count as repeated.
+func TestAJobGoesOnFromItsCheckpoint(t *testing.T) {
+	c := coordinator(t, serve.Options{})
+	two := &balancev1.OpenRequest{GlobalBatch: 100, Workers: workers(2)}
+	s := open(t, c, two)
+	for k := range int64(60) {
+		s = report(t, c, &balancev1.ReportRequest{Generation: 1, Iteration: k, Reports: reports(s.GetBatchSizes(), []float64{50, 200})}).GetShares()
+	}
+	wants(t, "before", s, 1, 2, 20, 80)
+	s = open(t, c, &balancev1.OpenRequest{GlobalBatch: 100, Workers: workers(2), Iteration: 12, Agreed: s})
+	wants(t, "from iteration 12", s, 2, 12, 20, 80)
+	for k := int64(12); k < 40; k++ {
+		got := report(t, c, &balancev1.ReportRequest{Generation: 2, Iteration: k, Reports: reports(s.GetBatchSizes(), []float64{200, 50})})
+		if len(got.GetRefused()) > 0 {
+			t.Fatalf("iteration %d: %v", k, got.GetRefused())
+		}
+		s = got.GetShares()
+	}
+	if s.GetBatchSizes()[0] <= s.GetBatchSizes()[1] {
+		t.Errorf("the other worker is slow since: %v", s)
+	}
+}
+
+// One number that is wild makes no job's later reports look repeated.
+func TestWildIterations(t *testing.T) {
+	now := time.Unix(0, 0)
+	c := coordinator(t, serve.Options{Now: func() time.Time { return now }})
+	open(t, c, &balancev1.OpenRequest{GlobalBatch: 100, Workers: workers(2)})
+	tell := func(generation, k int64) error {
+		_, err := c.Report(context.Background(), &balancev1.ReportRequest{Job: "job", Generation: generation, Iteration: k, Reports: reports([]int32{50, 50}, []float64{50, 50})})
+		return err
+	}
+	for _, k := range []int64{0, 1, 9000} {
+		if err := tell(1, k); err != nil {
+			t.Errorf("iteration %d: %v", k, err)
+		}
+	}
+	for _, k := range []int64{500_000, 1 << 53, 2} {
+		if g := staleGeneration(tell(1, k)); g != 1 {
+			t.Errorf("iteration %d is taken", k)
+		}
+	}
+	now = now.Add(time.Minute)
+	if err := tell(1, 500_000); err != nil {
+		t.Errorf("after a minute of silence: %v", err)
+	}
+	wants(t, "opened anew", open(t, c, &balancev1.OpenRequest{GlobalBatch: 100, Workers: workers(2), Iteration: 9001}), 2, 9001, 50, 50)
+	if err := tell(2, 9001); err != nil {
+		t.Error(err)
 	}
 }
 

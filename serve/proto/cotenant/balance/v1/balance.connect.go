@@ -55,9 +55,10 @@ type BalanceServiceClient interface {
 	// Open makes a job known, or tells what is known of it. With the same workers
 	// and options again it changes nothing and answers the same generation. It
 	// begins the next generation, and keeps what was learned of the workers who
-	// stay, where workers or options differ, and where a job whose workers hold no
-	// shares (`agreed` is unset) begins before the iteration of the shares in
-	// force: its processes began anew.
+	// stay, where workers or options differ, and where the job's processes began
+	// anew: they hold no shares (`agreed` is unset) and begin before the iteration
+	// of the shares in force, or begin at one that was reported already, as from a
+	// checkpoint.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Report tells what workers measured in one iteration, or in that and a few
 	// before it, and answers the shares in force, with the first iteration they
@@ -66,8 +67,8 @@ type BalanceServiceClient interface {
 	//
 	// Errors: not_found where the job is not known (open it again, with the
 	// agreed shares); failed_precondition where the generation is not the
-	// current one, or held_iteration is ahead of what the coordinator knows (open
-	// it again, likewise). Of those, the header `Cotenant-Generation` tells the
+	// current one, held_iteration is ahead of what the coordinator knows, or
+	// iteration is far from what it knows (open it again, likewise). Of those, the header `Cotenant-Generation` tells the
 	// current generation, and so does the detail StaleGeneration.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Close forgets a job. Closing one that is not known is no error.
@@ -163,9 +164,10 @@ type BalanceServiceHandler interface {
 	// Open makes a job known, or tells what is known of it. With the same workers
 	// and options again it changes nothing and answers the same generation. It
 	// begins the next generation, and keeps what was learned of the workers who
-	// stay, where workers or options differ, and where a job whose workers hold no
-	// shares (`agreed` is unset) begins before the iteration of the shares in
-	// force: its processes began anew.
+	// stay, where workers or options differ, and where the job's processes began
+	// anew: they hold no shares (`agreed` is unset) and begin before the iteration
+	// of the shares in force, or begin at one that was reported already, as from a
+	// checkpoint.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Report tells what workers measured in one iteration, or in that and a few
 	// before it, and answers the shares in force, with the first iteration they
@@ -174,8 +176,8 @@ type BalanceServiceHandler interface {
 	//
 	// Errors: not_found where the job is not known (open it again, with the
 	// agreed shares); failed_precondition where the generation is not the
-	// current one, or held_iteration is ahead of what the coordinator knows (open
-	// it again, likewise). Of those, the header `Cotenant-Generation` tells the
+	// current one, held_iteration is ahead of what the coordinator knows, or
+	// iteration is far from what it knows (open it again, likewise). Of those, the header `Cotenant-Generation` tells the
 	// current generation, and so does the detail StaleGeneration.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Close forgets a job. Closing one that is not known is no error.
