@@ -17,11 +17,17 @@ import argparse
 import importlib.util
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any, Sequence
+
+
+#: Names the file that says that there was a verdict.
+TOLD = "COTENANT_DOCTOR_TOLD"
 
 
 def judge(compute: Sequence[Sequence[float]], wait: Sequence[Sequence[float]]) -> dict[str, Any]:
@@ -90,6 +96,7 @@ class Watch:
         self._last: Any = None
         self._ready: Any = None
         self._marks: list[tuple[Any, Any, Any]] = []
+        self.told = False
 
     def attach(self, model: Any) -> None:
         """Watches a model that has just been wrapped."""
@@ -136,6 +143,9 @@ class Watch:
         """Tells the verdict, on rank 0, and ends this rank."""
         from cotenant.torch.collective import dist
 
+        if self.told:  # the script caught what was to end it
+            raise SystemExit(0)
+        self.told = True
         taken = self._marks[self.warm_up :]
         mine = [(self._clock.seconds(a, b), self._clock.seconds(b, c)) for a, b, c in taken]
         everybody: list[Any] = [None] * dist.get_world_size()
@@ -143,6 +153,8 @@ class Watch:
         if dist.get_rank() == 0:
             verdict = judge([[c for c, _ in row] for row in everybody], [[w for _, w in row] for row in everybody])
             print(report(verdict), flush=True)
+            if TOLD in os.environ:
+                open(os.environ[TOLD], "w").close()
         dist.barrier()
         raise SystemExit(0)
 
@@ -155,23 +167,45 @@ def start(ranks: int, arguments: Sequence[str]) -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    started = []
-    for rank in range(ranks):
-        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
-        environment = {**os.environ, **{k: str(v) for k, v in place.items()}, "MASTER_ADDR": "127.0.0.1"}
-        environment["MASTER_PORT"] = str(port)
-        environment.setdefault("OMP_NUM_THREADS", "1")
-        started.append(subprocess.Popen([sys.executable, *arguments], env=environment))
-    code = 0
-    while any(process.poll() is None for process in started):
-        codes = [process.returncode for process in started if process.returncode]
-        if codes and not code:
-            code = codes[0]
-            for process in started:
-                if process.poll() is None:
-                    process.terminate()
-        time.sleep(0.05)
-    return code or next((process.returncode for process in started if process.returncode), 0)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    started: list[subprocess.Popen[bytes]] = []
+    failed: tuple[int, int] | None = None  # rank and code of the first
+    with tempfile.TemporaryDirectory() as folder:
+        told = os.path.join(folder, "told")
+        try:
+            for rank in range(ranks):
+                place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks}
+                environment = {**os.environ, **{k: str(v) for k, v in place.items()}, "MASTER_ADDR": "127.0.0.1"}
+                environment.update({"MASTER_PORT": str(port), TOLD: told})
+                environment.setdefault("OMP_NUM_THREADS", "1")
+                started.append(subprocess.Popen([sys.executable, *arguments], env=environment))
+            codes: list[int | None] = [None]
+            while failed is None and None in codes:
+                time.sleep(0.05)
+                codes = [process.poll() for process in started]
+                failed = next(((rank, code) for rank, code in enumerate(codes) if code), None)
+        finally:
+            end(started)
+            signal.signal(signal.SIGTERM, before)
+        silent = not os.path.exists(told)
+    if silent:
+        why = "the script ended" if failed is None else f"rank {failed[0]} failed first, with exit code {failed[1]}; what it said is above"
+        print(f"cotenant doctor: {why}; there is no verdict", file=sys.stderr)
+    return failed[1] if failed else int(silent)
+
+
+def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ends processes: asks them first, and kills those that are there 5 s later."""
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    late = time.monotonic() + 5
+    for process in processes:
+        try:
+            process.wait(max(0.0, late - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -214,14 +248,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.argv = [given.script, *given.args]
     sys.path.insert(0, os.path.dirname(os.path.abspath(given.script)))
     started = time.monotonic()
-    runpy.run_path(given.script, run_name="__main__")
+    code: Any = None
+    try:
+        runpy.run_path(given.script, run_name="__main__")
+    except SystemExit as e:
+        code = e.code
+    if watch.told:
+        return 0
     if os.environ["RANK"] == "0":
         print(
             f"cotenant doctor: the script ended after {time.monotonic() - started:.0f} s and {len(watch._marks)} "
             "iterations; give fewer --iterations, or a script that trains for longer with DistributedDataParallel",
             file=sys.stderr,
         )
-    return 1
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+    return code if isinstance(code, int) and code else 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
+import importlib.util
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from cotenant.doctor import judge, report
@@ -63,6 +66,45 @@ class Doctor(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
             self.assertEqual(done.returncode, 2)
             self.assertIn(want, done.stderr)
+
+    def test_scripts_that_end_otherwise(self) -> None:
+        # Without PyTorch there is no doctor; the scripts themselves need none.
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
+        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
+        for text, code, want in (
+            ("import os; os._exit(0)", 1, "the script ended; there is no verdict"),
+            ("import sys; sys.exit(3)", 3, "failed first, with exit code 3"),
+            ("import os, time\nif os.environ['RANK'] == '0': time.sleep(60)\nraise ValueError('boom')", 1, "rank 1 failed first, with exit code 1"),
+        ):
+            with self.subTest(text), tempfile.TemporaryDirectory() as folder:
+                script = pathlib.Path(folder, "script.py")
+                script.write_text(text)
+                command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", str(script)]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environment)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(want, done.stderr)
+
+    def test_its_end_is_that_of_its_ranks(self) -> None:
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
+        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "script.py")
+            script.write_text("import os, sys, time\nopen(os.path.join(sys.argv[1], str(os.getpid())), 'w').close()\ntime.sleep(300)")
+            ranks = pathlib.Path(folder, "ranks")
+            ranks.mkdir()
+            doctor = subprocess.Popen([sys.executable, "-m", "cotenant.doctor", "--ranks", "2", str(script), str(ranks)], env=environment)
+            started = time.monotonic()
+            while len(list(ranks.iterdir())) < 2 and time.monotonic() < started + 60:
+                time.sleep(0.1)
+            doctor.terminate()
+            self.assertEqual(doctor.wait(30), 128 + signal.SIGTERM)
+            pids = [int(p.name) for p in ranks.iterdir()]
+            self.assertEqual(len(pids), 2)
+            for pid in pids:
+                with self.assertRaises(ProcessLookupError):
+                    os.kill(pid, 0)
 
     def test_one_process(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k != "RANK"}
