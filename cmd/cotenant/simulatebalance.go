@@ -184,6 +184,9 @@ func (f *simulateBalanceFlags) changesOf() ([]balancesim.Change, error) {
 				c.Like, c.Factor = "", v
 			}
 		}
+		if k >= f.iterations {
+			return nil, wrongUse("--change %s: the run ends after %d iterations (--iterations)", text, f.iterations)
+		}
 		out = append(out, c)
 	}
 	return out, nil
@@ -207,6 +210,14 @@ func (f *simulateBalanceFlags) onCurves(cmd *cobra.Command, in *inputs, batches 
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case f.iterations < 1:
+		return nil, wrongUse("--iterations %d: give at least 1", f.iterations)
+	case f.delay < 0:
+		return nil, wrongUse("--delay %d: give 0 or more iterations", f.delay)
+	case !(f.noise >= 0 && f.noise <= 1):
+		return nil, wrongUse("--noise %g: give a share from 0 to 1", f.noise)
+	}
 	changes, err := f.changesOf()
 	if err != nil {
 		return nil, err
@@ -218,6 +229,11 @@ func (f *simulateBalanceFlags) onCurves(cmd *cobra.Command, in *inputs, batches 
 	curves, err := balancesim.ReadCurves(bytes.NewReader(text), f.curves)
 	if err != nil {
 		return nil, fmt.Errorf("--curves: %w", err)
+	}
+	for _, c := range changes {
+		if !slices.ContainsFunc(curves, func(w balancesim.Curve) bool { return w.Worker == c.Worker }) {
+			return nil, fmt.Errorf("--change %d:%s=...: --curves %s has no worker %s", c.Iteration, c.Worker, f.curves, c.Worker)
+		}
 	}
 	var runs []balancesim.Curves
 	left := 0
@@ -242,7 +258,12 @@ func (f *simulateBalanceFlags) onCurves(cmd *cobra.Command, in *inputs, batches 
 	}
 	rows, failed := make([]balanceRow, len(runs)), make([]error, len(runs))
 	parallel(len(runs), func(i int) { rows[i], failed[i] = curvesRow(runs[i]) })
-	return rows, errors.Join(failed...)
+	for _, err := range failed {
+		if err != nil {
+			return rows, err // what is wrong with one is wrong with all
+		}
+	}
+	return rows, nil
 }
 
 func curvesRow(c balancesim.Curves) (balanceRow, error) {

@@ -91,7 +91,11 @@ func TestSimulateBalanceWrongUse(t *testing.T) {
 		{"--seeds", "0"},
 		{"--change", "1:a=b"},
 		{"--curves", curves, "--change", "soon"},
+		{"--curves", curves, "--change", "300:a=x2"},
 		{"--curves", curves, "--policy", "bsp"},
+		{"--curves", curves, "--iterations", "0"},
+		{"--curves", curves, "--delay", "-1"},
+		{"--curves", curves, "--noise", "NaN"},
 		{"-o", "xml"},
 	} {
 		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitWrongUse {
