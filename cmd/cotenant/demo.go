@@ -220,7 +220,7 @@ var trusting = []string{"metis:pessimism=0", "greedy-search:pessimism=0", "bound
 func (p *planInput) placeAll(ctx context.Context, log io.Writer) (limitOf, []plan, []failure, error) {
 	f := &planFlags{order: "random"}
 	var err error
-	if f.specs, err = parsePolicies(append(policyNames(), trusting...)); err != nil {
+	if f.specs, err = parsePolicies(append(shownPolicies(), trusting...)); err != nil {
 		return limitOf{}, nil, nil, err
 	}
 	if err := p.open(ctx, f, log); err != nil {

@@ -59,6 +59,7 @@ var policyWords = map[string]string{
 	"medea":         "turns measurements into rules of who may share a node, then solves an integer program",
 	"measured":      "plans with measured co-locations alone, without a model",
 	"greedy":        "to the node where the predicted gain is largest",
+	onePass:         "the policy that was trained, in one pass: each task once, no search",
 	metisName:       "the policy that was trained, then swaps and moves while they help",
 	"greedy-search": "greedy, then swaps and moves while they help",
 	"bound":         "a linear program over all co-locations, rounded and improved",
@@ -66,6 +67,9 @@ var policyWords = map[string]string{
 
 // wordsOf is policyWords for a policy with parameters too.
 func wordsOf(policy string) string {
+	if words, known := policyWords[policy]; known {
+		return words
+	}
 	name, params, _ := strings.Cut(policy, ":")
 	words := policyWords[name]
 	if params == "pessimism=0" {

@@ -53,7 +53,7 @@ func TestPlanServicesJSONFields(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &objects); err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * len(policyNames()); len(objects) != want {
+	if want := 2 * len(shownPolicies()); len(objects) != want {
 		t.Errorf("%d objects; want one for each policy and seed, %d", len(objects), want)
 	}
 	fields := []string{"policy", "seed", "nodes", "tasks", "objective", "value_predicted", "value_true", "bound", "bound_on", "proven", "share", "seconds", "placement"}

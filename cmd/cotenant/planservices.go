@@ -128,7 +128,7 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	}
 	policies := f.policies
 	if len(policies) == 0 {
-		policies = []string{strings.Join(policyNames(), ",")}
+		policies = []string{strings.Join(shownPolicies(), ",")}
 	}
 	if f.specs, err = parsePolicies(policies); err != nil {
 		return nil, err

@@ -173,6 +173,19 @@ func policyNames() []string {
 	return names
 }
 
+// shownPolicies are those of a plan where none is named: all, and the trained one
+// also without a search.
+func shownPolicies() []string {
+	names := policyNames()
+	if at := slices.Index(names, metisName); at >= 0 {
+		names = slices.Insert(names, at, onePass)
+	}
+	return names
+}
+
+// onePass is the trained policy alone.
+const onePass = metisName + ":search=off"
+
 // openPolicy makes the policy of a spec. closePolicy ends what it started.
 func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.Policy, closePolicy func(), err error) {
 	if spec.name == "exec" {
