@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/placetest"
@@ -206,5 +208,42 @@ func TestServicesAskLittle(t *testing.T) {
 	// Each of the three prices and each of the two co-locations looks ahead.
 	if most := 2 * nearby * (1 + 3*pathSteps); e.values.Len()-before > most {
 		t.Errorf("%d co-locations, more than %d", e.values.Len()-before, most)
+	}
+}
+
+// late is a placetest.Model whose latencies go up by a factor where two tasks meet.
+type late struct {
+	placetest.Model
+	times float64
+}
+
+func (m late) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
+	rows := m.Model.Predict(class, metric, cs)
+	for i, c := range cs {
+		for j := range rows[i] {
+			if metric == history.P99 && c.Tasks() > 1 {
+				rows[i][j].Value = m.times
+			}
+		}
+	}
+	return rows
+}
+
+func TestSteep(t *testing.T) {
+	for _, c := range []struct {
+		objective place.Objective
+		times     float64
+		want      bool
+	}{
+		{place.Objective{Mean: 1}, 30, false},
+		{place.TailLatency, 1.5, false},
+		{place.TailLatency, 30, true},
+		{place.Objective{Mean: 1, P99: 1e-4}, 30, false},
+		{place.Objective{Mean: 1, Worst: 0.1}, 1, true},
+	} {
+		v := place.NewValues(late{times: c.times}, c.objective, []string{"w00", "w01"}, []int{4, 4}, 0)
+		if got := Steep(v, "any", []int{0, 1}); got != c.want {
+			t.Errorf("%+v, latencies %g times as long: steep %v", c.objective, c.times, got)
+		}
 	}
 }

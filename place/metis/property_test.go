@@ -418,6 +418,15 @@ func TestBeyondTraining(t *testing.T) {
 	if value(crowded, 1, 1) == value(crowded, 1, 2) {
 		t.Error("of many workloads those of the parts are not asked")
 	}
+	worst := request(120, 5)
+	worst.Objective = place.WorstPerformance
+	plain, err := baseline.Greedy{Model: m}.Place(worst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := place.Evaluate(worst, plain, m); err != nil || value(worst, 1, 1) != v.Value {
+		t.Errorf("the worst performance: %g, greedy %g (%v)", value(worst, 1, 1), v.Value, err)
+	}
 	greedy, err := baseline.Greedy{Model: m}.Place(sparse)
 	if err != nil {
 		t.Fatal(err)
