@@ -131,8 +131,8 @@ func TestServicesKnowNoNames(t *testing.T) {
 		// and which of them joins first is left to the numbers.
 		s.objective = place.Objective{Mean: 1}
 		order := rapid.Permutation(inOrder(s.workloads)).Draw(t, "order")
-		a, of := s.begin(placetest.Model{}, inOrder(s.workloads))
-		b, as := s.begin(placetest.Model{}, order)
+		a, of := s.begin(placetest.Model{Apart: true}, inOrder(s.workloads))
+		b, as := s.begin(placetest.Model{Apart: true}, order)
 		for at, w := range order {
 			rows, context := encoded(a, of, w)
 			others, other := encoded(b, as, at)

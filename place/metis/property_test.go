@@ -2,7 +2,6 @@ package metis
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/cluster/clustertest"
-	"github.com/cotenant/cotenant/history"
-	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/baseline"
 	"github.com/cotenant/cotenant/place/placetest"
@@ -41,22 +38,6 @@ func drawRequest(t *rapid.T) place.Request {
 		req.Expected = map[string]float64{"a": 1.5, "c": 0.25, "unheard of": 3}
 	}
 	return req
-}
-
-// uneven are the numbers of a placetest.Model, but no two co-locations are
-// worth the same.
-type uneven struct{ placetest.Model }
-
-func (m uneven) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]interference.Estimate {
-	rows := m.Model.Predict(class, metric, cs)
-	for i, c := range cs {
-		for j := range rows[i] {
-			h := fnv.New32a()
-			fmt.Fprint(h, class, c.Key(), j)
-			rows[i][j].Value += 0.05 * float64(h.Sum32()) / math.MaxUint32
-		}
-	}
-	return rows
 }
 
 // ways are all in which a policy places.
@@ -170,7 +151,7 @@ func TestPropertyUntrainedIsGreedy(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				req := drawRequest(t)
-				m := uneven{placetest.Model{Names: []string{"", "fast"}}}
+				m := placetest.Model{Names: []string{"", "fast"}, Apart: true}
 				p, err := f.Policy(Settings{Model: m, Params: params(way)})
 				if err != nil {
 					t.Fatal(err)
@@ -394,7 +375,7 @@ func TestBeyondTraining(t *testing.T) {
 		}
 		return place.Request{View: view, Pending: []cluster.Group{g}}
 	}
-	m := uneven{}
+	m := placetest.Model{Apart: true}
 	value := func(req place.Request, node, part uint64) float64 {
 		nets := shaken(t, node).Nets
 		nets.Part = shaken(t, part).Nets.Part

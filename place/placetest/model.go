@@ -2,6 +2,7 @@ package placetest
 
 import (
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -18,6 +19,8 @@ type Model struct {
 	// Silence is one in how many co-locations of at least two tasks it is silent
 	// about; 0 for none.
 	Silence uint64
+	// Apart: no two co-locations are worth the same.
+	Apart bool
 	// NoLatency lists workloads without p99.
 	NoLatency []string
 }
@@ -65,6 +68,9 @@ func (m Model) estimate(class string, metric history.Metric, c cluster.Colocatio
 	}
 	if c.Alone() {
 		e.Value = 1
+	}
+	if m.Apart {
+		e.Value += 0.05 * float64(hash("apart|"+class+"|"+c.Key()+"|"+w)) / math.MaxUint64
 	}
 	if !e.Measured {
 		e.Std = share / 4
