@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,8 +109,8 @@ func TestAJobGoesOnFromItsCheckpoint(t *testing.T) {
 
 // One number that is wild makes no job's later reports look repeated.
 func TestWildIterations(t *testing.T) {
-	now := time.Unix(0, 0)
-	c := coordinator(t, serve.Options{Now: func() time.Time { return now }})
+	var seconds atomic.Int64 // the coordinator's own goroutine asks, too
+	c := coordinator(t, serve.Options{Now: func() time.Time { return time.Unix(seconds.Load(), 0) }})
 	open(t, c, &balancev1.OpenRequest{GlobalBatch: 100, Workers: workers(2)})
 	tell := func(generation, k int64) error {
 		_, err := c.Report(context.Background(), &balancev1.ReportRequest{Job: "job", Generation: generation, Iteration: k, Reports: reports([]int32{50, 50}, []float64{50, 50})})
@@ -125,7 +126,7 @@ func TestWildIterations(t *testing.T) {
 			t.Errorf("iteration %d is taken", k)
 		}
 	}
-	now = now.Add(time.Minute)
+	seconds.Store(60)
 	if err := tell(1, 500_000); err != nil {
 		t.Errorf("after a minute of silence: %v", err)
 	}
