@@ -12,6 +12,11 @@ type cell struct {
 	Mean float64 `json:"mean"` // of the logarithm of seconds
 }
 
+// find is where the cell of a size is among ascending ones, or would be.
+func find(cells []cell, size int) (at int, found bool) {
+	return slices.BinarySearchFunc(cells, size, func(a cell, s int) int { return a.Size - s })
+}
+
 // curve is what is known of a worker's time by batch size; walk says how times
 // at sizes that were not tried are guessed.
 type curve struct {
@@ -86,7 +91,7 @@ func (c *curve) add(size int, seconds, noise float64) (changed bool) {
 const hiccup = 3
 
 func (c *curve) merge(size int, y, noise float64) {
-	at, found := slices.BinarySearchFunc(c.Cells, size, func(a cell, s int) int { return a.Size - s })
+	at, found := find(c.Cells, size)
 	if !found {
 		c.Cells = slices.Insert(c.Cells, at, cell{size, 1, y})
 		return
@@ -190,17 +195,14 @@ func (c *curve) at(size int) float64 {
 
 // tried says whether a size was ever measured.
 func (c *curve) tried(size int) bool {
-	for _, cells := range [][]cell{c.Cells, c.Old} {
-		if _, found := slices.BinarySearchFunc(cells, size, func(a cell, s int) int { return a.Size - s }); found {
-			return true
-		}
-	}
-	return false
+	_, now := find(c.Cells, size)
+	_, before := find(c.Old, size)
+	return now || before
 }
 
 // unmerge takes a measurement out of its cell, as if merge had not been called.
 func (c *curve) unmerge(m cell, noise float64) {
-	at, found := slices.BinarySearchFunc(c.Cells, m.Size, func(a cell, s int) int { return a.Size - s })
+	at, found := find(c.Cells, m.Size)
 	switch {
 	case !found:
 	case c.Cells[at].N < 2:
@@ -221,7 +223,7 @@ func merged(old []cell, shift float64, cells []cell) []cell {
 	out := slices.Clone(cells)
 	for _, m := range old {
 		m.Mean += shift
-		at, found := slices.BinarySearchFunc(out, m.Size, func(a cell, s int) int { return a.Size - s })
+		at, found := find(out, m.Size)
 		if !found {
 			out = slices.Insert(out, at, m)
 			continue
