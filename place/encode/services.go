@@ -319,8 +319,11 @@ func (e *Services) gain(c place.Config, w int) float64 {
 // than what counts in full, as where latencies go up manifold. The worst
 // performance is steep, too: a task that lowers it costs as much as many gain.
 func Steep(v *place.Values, class string, workloads []int) bool {
-	if v.Objective().Worst != 0 {
+	switch o := v.Objective(); {
+	case o.Worst != 0:
 		return true
+	case o.P99 == 0 && o.Nodes == 0:
+		return false // nothing falls by more than it is worth, and no model is asked
 	}
 	gain := func(c place.Config, w int) float64 { return v.Value(v.Next(c, w)).Sum - v.Value(c).Sum }
 	empty := v.Empty(class)
