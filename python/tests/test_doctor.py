@@ -10,6 +10,10 @@ import unittest
 
 from cotenant.doctor import judge, report
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
+
+with_torch = unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed (Debian: apt-get install python3-torch)")
+
 SCRIPT = """
 import os, time, torch
 import torch.distributed as dist
@@ -42,16 +46,12 @@ class Judge(unittest.TestCase):
 
 
 class Doctor(unittest.TestCase):
+    @with_torch
     def test_watches_a_script_that_knows_nothing_of_it(self) -> None:
-        try:
-            import torch  # noqa: F401
-        except ImportError:
-            self.skipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "script.py")
             script.write_text(SCRIPT)
-            package = str(pathlib.Path(__file__).resolve().parent.parent)
-            environment = {**os.environ, "PYTHONPATH": package, "OMP_NUM_THREADS": "1"}
+            environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}
             command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", "--iterations", "4", "--warm-up", "1", str(script)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -59,19 +59,15 @@ class Doctor(unittest.TestCase):
             self.assertIn("rank 1: computes", done.stdout)
 
     def test_what_it_cannot_watch(self) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
         for script, isolated, want in (("absent.py", False, "absent.py is no file"), (__file__, True, "has no PyTorch")):
             # Isolated from all packages but the standard library and ours.
             command = [sys.executable, *(["-S"] if isolated else []), "-m", "cotenant.doctor", "--ranks", "2", script]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 2)
             self.assertIn(want, done.stderr)
 
+    @with_torch
     def test_scripts_that_end_otherwise(self) -> None:
-        # Without PyTorch there is no doctor; the scripts themselves need none.
-        if importlib.util.find_spec("torch") is None:
-            self.skipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
-        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
         for text, code, want in (
             ("import os; os._exit(0)", 1, "the script ended; there is no verdict"),
             ("import sys; sys.exit(3)", 3, "failed first, with exit code 3"),
@@ -81,20 +77,18 @@ class Doctor(unittest.TestCase):
                 script = pathlib.Path(folder, "script.py")
                 script.write_text(text)
                 command = [sys.executable, "-m", "cotenant.doctor", "--ranks", "2", str(script)]
-                done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environment)
+                done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=ENVIRONMENT)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(want, done.stderr)
 
+    @with_torch
     def test_its_end_is_that_of_its_ranks(self) -> None:
-        if importlib.util.find_spec("torch") is None:
-            self.skipTest("PyTorch is not installed (Debian: apt-get install python3-torch)")
-        environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).resolve().parent.parent)}
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "script.py")
             script.write_text("import os, sys, time\nopen(os.path.join(sys.argv[1], str(os.getpid())), 'w').close()\ntime.sleep(300)")
             ranks = pathlib.Path(folder, "ranks")
             ranks.mkdir()
-            doctor = subprocess.Popen([sys.executable, "-m", "cotenant.doctor", "--ranks", "2", str(script), str(ranks)], env=environment)
+            doctor = subprocess.Popen([sys.executable, "-m", "cotenant.doctor", "--ranks", "2", str(script), str(ranks)], env=ENVIRONMENT)
             started = time.monotonic()
             while len(list(ranks.iterdir())) < 2 and time.monotonic() < started + 60:
                 time.sleep(0.1)
@@ -107,8 +101,7 @@ class Doctor(unittest.TestCase):
                     os.kill(pid, 0)
 
     def test_one_process(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if k != "RANK"}
-        environment["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parent.parent)
+        environment = {k: v for k, v in ENVIRONMENT.items() if k != "RANK"}
         done = subprocess.run(
             [sys.executable, "-m", "cotenant.doctor", "x.py"], capture_output=True, text=True, env=environment
         )
