@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
-from typing import Any, Callable, Sequence, Sized, cast
+from typing import Any, Callable, Iterator, Sequence, Sized, cast
 
 import torch
 from torch import nn
@@ -63,7 +64,11 @@ class Balancer:
         by COTENANT_BALANCE=0
     wrap : False leaves the model as it is, for scripts that average gradients
         themselves (see `scale`) or are wrapped later (see `attach`)
-    timeout : of the collectives; where the process group is made here, of it too
+    group : the process group of the ranks that take batches, on gloo, where
+        others take none, such as parameter servers; those don't call `prepare`.
+        Default: all ranks
+    timeout : of the collectives; where the process group is made here, of it
+        too; a ``group`` has its own
 
     The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
     name a coordinator (default: rank 0 starts its own); ``COTENANT_JOB`` and
@@ -88,6 +93,7 @@ class Balancer:
         threshold: float | None = None,
         balance: bool | None = None,
         wrap: bool = True,
+        group: Any = None,
         timeout: datetime.timedelta | None = None,
     ) -> None:
         if accumulate < 1:
@@ -108,6 +114,7 @@ class Balancer:
             self._options["threshold"] = threshold
         self._balance = os.environ.get("COTENANT_BALANCE") != "0" if balance is None else balance
         self._wrap = wrap
+        self._asked_group = group
         self._timeout = timeout
         self._loader: BalancedLoader | None = None
         self._pieces = Pieces(self)
@@ -144,7 +151,7 @@ class Balancer:
         self._set_up(model, loader, cuda)
         if self.workers > 1 and self._wrap:
             if not isinstance(model, DistributedDataParallel):
-                model = DistributedDataParallel(model)
+                model = DistributedDataParallel(model, process_group=self._asked_group)
             self.attach(model)
         else:
             self._pieces.watch(model)
@@ -154,6 +161,9 @@ class Balancer:
     prepare = Either(_prepare)
 
     def _join(self, cuda: bool) -> None:
+        if self._asked_group is not None:
+            self._join_group(self._asked_group)
+            return
         if not dist.is_initialized() and int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
             more: dict[str, Any] = {} if self._timeout is None else {"timeout": self._timeout}
             store = _restart_store(self._timeout)
@@ -169,6 +179,15 @@ class Balancer:
             # numbers in main memory travel beside the gradients.
             more = {} if self._timeout is None else {"timeout": self._timeout}
             self._group = dist.new_group(backend="gloo", **more)
+
+    def _join_group(self, group: Any) -> None:
+        self.rank, self.workers, self._group = dist.get_rank(group), dist.get_world_size(group), group
+        if self.rank < 0:
+            raise ValueError("prepare: this rank is not in group=; only those that take batches call prepare")
+        # Another group can't be made of it here: PyTorch 1.13 wants all ranks to
+        # take part in that, and the others know nothing of it.
+        if dist.get_backend(group) == "nccl":
+            raise ValueError('prepare: group= is on nccl; give one on gloo: dist.new_group(ranks, backend="gloo")')
 
     def _set_up(self, model: nn.Module, loader: DataLoader[Any], cuda: bool) -> None:
         normalised = any(isinstance(m, _norms) for m in model.modules())
@@ -318,7 +337,8 @@ class Balancer:
         """The loss, weighted so that the mean of all ranks' gradients is the update.
 
         For scripts that average gradients themselves (parameter servers, their
-        own all-reduce) on a model that is not DistributedDataParallel.
+        own all-reduce) on a model that is not DistributedDataParallel. They say
+        what is not compute by `communication`, or by `ready` and `done`.
         """
         result: torch.Tensor = scaled(loss, self.workers * self.weight)
         return result
@@ -349,6 +369,21 @@ class Balancer:
             gradients. The job has to start again from its checkpoint.
         """
         return self._pieces.backward(loss_of, batch, cut)
+
+    @contextlib.contextmanager
+    def communication(self) -> Iterator[None]:
+        """What is done within is not compute: a pull or a push, and the waiting for others in it.
+
+        Wherever in the iteration, and as often as it takes; instead of `ready`
+        and `done`.
+        """
+        watch = self.pace.watch
+        begun = watch.begin_wait() if watch is not None else None
+        try:
+            yield
+        finally:
+            if watch is not None:
+                watch.end_wait(begun)
 
     def ready(self) -> None:
         """This rank has its gradients; what follows is communication (see `scale`)."""
