@@ -7,6 +7,7 @@
     python3 python/bench/quotas.py cotenant --seconds 75      # a busy neighbour of the last, 30 s on, 30 s off
     python3 python/bench/quotas.py loss --seeds 4 --iterations 60 --width 8
     python3 python/bench/quotas.py static --framework tensorflow
+    python3 python/bench/quotas.py static --framework torch_server # with a parameter server
     python3 python/bench/quotas.py cost --ranks 2 --width 1 --warm-up 60 # ranks that sleep: what does balancing itself cost?
 
 Each rank is a process in a cgroup of its own with .2, .4, .6 and .6 of a core;
@@ -117,7 +118,7 @@ def summary(rows: list[dict[str, Any]], args: argparse.Namespace) -> dict[str, A
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("world", choices=("static", "swap", "cotenant", "loss", "cost"))
-    parser.add_argument("--framework", choices=("torch", "tensorflow"), default="torch")
+    parser.add_argument("--framework", choices=("torch", "torch_server", "tensorflow"), default="torch")
     parser.add_argument("--seconds", type=float, default=40.0, help="of each of the two trainings")
     parser.add_argument("--every", type=float, default=30.0, help="seconds between changes of the world")
     parser.add_argument("--iterations", type=int, default=10**9)
