@@ -103,6 +103,7 @@ type balanceRow struct {
 	ToLoss      *number `json:"to_loss_ms,omitempty"`
 	Idle        *number `json:"idle_share,omitempty"`
 	curve       []balancesim.Point
+	windows     balancesim.Windows // that a run on curves was judged on
 }
 
 func (f *simulateBalanceFlags) run(cmd *cobra.Command) error {
@@ -256,6 +257,9 @@ func (f *simulateBalanceFlags) onCurves(cmd *cobra.Command, in *inputs, batches 
 	if left > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "left out %d global batch sizes that the curves do not reach\n", left)
 	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("--global-batch %s: the curves of %s reach none of them", f.globalBatch, f.curves)
+	}
 	rows, failed := make([]balanceRow, len(runs)), make([]error, len(runs))
 	parallel(len(runs), func(i int) { rows[i], failed[i] = curvesRow(runs[i]) })
 	for _, err := range failed {
@@ -274,7 +278,7 @@ func curvesRow(c balancesim.Curves) (balanceRow, error) {
 	j := c.Judge(r)
 	row := balanceRow{
 		Policy: c.Policy, GlobalBatch: c.GlobalBatch, Seed: c.Seed, IterationMs: number(j.MeanMs), OptimalMs: number(j.OptimalMs),
-		Shares: r.Settled, First: ptr(j.First), Settled: ptr(j.Settled),
+		Shares: r.Settled, First: ptr(j.First), Settled: ptr(j.Settled), windows: c.Windows(),
 	}
 	for _, ms := range r.Ms {
 		row.TotalMs += number(ms)
@@ -283,7 +287,10 @@ func curvesRow(c balancesim.Curves) (balanceRow, error) {
 		row.Converge = &r.Converged
 	}
 	if j.Back > 0 {
-		row.Back, row.After = ptr(j.Back), ptr(j.After)
+		row.Back = ptr(j.Back)
+	}
+	if j.After > 0 {
+		row.After = ptr(j.After)
 	}
 	return row, nil
 }

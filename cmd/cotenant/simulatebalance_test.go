@@ -105,10 +105,47 @@ func TestSimulateBalanceWrongUse(t *testing.T) {
 	for _, args := range [][]string{
 		{"--curves", curves, "--global-batch", "500"},
 		{"--curves", curves, "--global-batch", "50", "--change", "5:nobody=x2"},
+		{"--curves", curves, "--global-batch", "500:600:50"},
 		{"--curves", "nowhere.csv"},
 	} {
 		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitFailed {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// TestSimulateBalanceSaysItsWindows: the legend names the iterations that were
+// judged, not those of a long run.
+func TestSimulateBalanceSaysItsWindows(t *testing.T) {
+	curves := twoCurves(t)
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, []string{"FIRST 30 ", "Settled: iterations 100 to 299. Back and after: none, nothing changes."}},
+		{[]string{"--iterations", "20"}, []string{"FIRST 20 ", "Settled: iterations 10 to 19."}},
+		{[]string{"--iterations", "1"}, []string{"FIRST 1 ", "Settled: iterations 0 to 0."}},
+		{
+			[]string{"--iterations", "300", "--change", "200:fast=x2"},
+			[]string{"Settled: iterations 100 to 199, before any change. Back: 230 to 239, from the 30th after the last one. After: 240 to 299."},
+		},
+		{
+			[]string{"--iterations", "75", "--change", "40:fast=x2"},
+			[]string{"Settled: iterations 20 to 39, ", "Back: 70 to 74, ", "After: none, the run is too short."},
+		},
+		{
+			[]string{"--iterations", "60", "--change", "40:fast=x2"},
+			[]string{"Back: none, the run is too short, ", "After: none, the run is too short."},
+		},
+	} {
+		out, errs, code := cotenant(t, append([]string{"simulate", "balance", "--curves", curves, "--global-batch", "40", "--policy", "equal,optimal"}, c.args...)...)
+		if code != exitDone {
+			t.Fatalf("%v: exit %d: %s", c.args, code, errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v: no %q in\n%s", c.args, want, out)
+			}
 		}
 	}
 }

@@ -164,6 +164,21 @@ func (f *simulateBalanceFlags) print(cmd *cobra.Command, rows []balanceRow) erro
 	return f.table(cmd, rows)
 }
 
+// windowsNote says which iterations, counted from 0, the ratios are of.
+func windowsNote(w balancesim.Windows) string {
+	of := func(w balancesim.Window) string {
+		if w.From == w.To {
+			return "none, the run is too short"
+		}
+		return fmt.Sprintf("%d to %d", w.From, w.To-1)
+	}
+	if w.Back == (balancesim.Window{}) {
+		return fmt.Sprintf("Settled: iterations %s. Back and after: none, nothing changes.", of(w.Settled))
+	}
+	return fmt.Sprintf("Settled: iterations %s, before any change. Back: %s, from the 30th after the last one. After: %s.",
+		of(w.Settled), of(w.Back), of(w.After))
+}
+
 // table prints the mean over runs, and the worst, of each policy.
 func (f *simulateBalanceFlags) table(cmd *cobra.Command, rows []balanceRow) error {
 	var policies []string
@@ -195,13 +210,13 @@ func (f *simulateBalanceFlags) table(cmd *cobra.Command, rows []balanceRow) erro
 	columns := []column{{" iteration ms", func(r balanceRow) *number { return &r.IterationMs }, 2, false}}
 	note := "Means over runs. To loss: the time to the worst of the policies' final losses."
 	if f.curves != "" {
+		w := rows[0].windows // all have as many iterations and the same changes
 		columns = append(columns,
 			column{" settled", func(r balanceRow) *number { return r.Settled }, 3, true},
-			column{" first 30", func(r balanceRow) *number { return r.First }, 3, true},
+			column{fmt.Sprint(" first ", w.First.To), func(r balanceRow) *number { return r.First }, 3, true},
 			column{" back", func(r balanceRow) *number { return r.Back }, 3, true},
 			column{" after", func(r balanceRow) *number { return r.After }, 3, true})
-		note = "Times of the curves, as ratios to the least possible; worst of all runs in brackets. Settled: from iteration 100 to the\n" +
-			"first change. Back: iterations 30 to 39 after the last change. After: those that follow."
+		note = "Times of the curves, as ratios to the least possible; worst of all runs in brackets.\n" + windowsNote(w)
 	} else {
 		columns = append(columns,
 			column{" total s", func(r balanceRow) *number { return ptr(float64(r.TotalMs) / 1000) }, 1, false},

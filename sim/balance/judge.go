@@ -8,44 +8,60 @@ const (
 	RecoverWindow   = 10
 )
 
-// Judged are ratios of a run's time to the least possible.
-type Judged struct {
-	First     float64 // the first 30 iterations together
-	Settled   float64 // from iteration 100 to the first change, or the end
-	MeanMs    float64 // of an iteration in that window
-	OptimalMs float64 // the least possible there
-	Back      float64 // ten iterations from the 30th after the last change; 0 where none changes
-	After     float64 // the rest of the run after those
-	Shares    []int
+// Window is a part of a run, from one iteration to before another; empty where
+// there are none.
+type Window struct{ From, To int }
+
+// Windows are the parts of a run that it is judged on.
+type Windows struct {
+	First   Window // when nothing is known
+	Settled Window // from iteration 100 to the first change, or the end; of shorter runs the second half
+	Back    Window // ten iterations from the 30th after the last change; empty where none changes
+	After   Window // the rest of the run after those
 }
 
-// Judge gives the ratios of a run. Runs shorter than the windows are judged on
-// their second half.
-func (c Curves) Judge(r CurvesResult) Judged {
-	end, last := len(r.Ms), -1
+// Windows are those of a run, however long it is.
+func (c Curves) Windows() Windows {
+	iterations, last := c.iterations(), -1
+	end := iterations
 	for _, ch := range c.Changes {
-		if ch.Iteration > 0 && ch.Iteration < len(r.Ms) {
+		if ch.Iteration > 0 && ch.Iteration < iterations {
 			end = min(end, ch.Iteration)
 			last = max(last, ch.Iteration)
 		}
 	}
-	from := min(SettledFrom, end/2)
-	j := Judged{First: r.ratio(0, FirstIterations), Settled: r.ratio(from, end)}
-	for k := from; k < end; k++ {
-		j.MeanMs += r.Ms[k] / float64(end-from)
-		j.OptimalMs += r.OptimalMs[k] / float64(end-from)
-	}
+	w := Windows{First: Window{0, min(FirstIterations, iterations)}, Settled: Window{min(SettledFrom, end/2), end}}
 	if last >= 0 {
-		j.Back = r.ratio(last+RecoverIn, last+RecoverIn+RecoverWindow)
-		j.After = r.ratio(last+RecoverIn+RecoverWindow, len(r.Ms))
+		back := min(last+RecoverIn, iterations)
+		after := min(back+RecoverWindow, iterations)
+		w.Back, w.After = Window{back, after}, Window{after, iterations}
+	}
+	return w
+}
+
+// Judged are ratios of a run's time to the least possible, by the windows; 0
+// where a window is empty.
+type Judged struct {
+	First, Settled, Back, After float64
+	MeanMs                      float64 // of an iteration in the window Settled
+	OptimalMs                   float64 // the least possible there
+}
+
+// Judge gives the ratios of a run.
+func (c Curves) Judge(r CurvesResult) Judged {
+	w := c.Windows()
+	j := Judged{First: r.ratio(w.First), Settled: r.ratio(w.Settled), Back: r.ratio(w.Back), After: r.ratio(w.After)}
+	for k := w.Settled.From; k < w.Settled.To; k++ {
+		j.MeanMs += r.Ms[k] / float64(w.Settled.To-w.Settled.From)
+		j.OptimalMs += r.OptimalMs[k] / float64(w.Settled.To-w.Settled.From)
 	}
 	return j
 }
 
-// ratio is the time of iterations from..to by the least possible; 0 without any.
-func (r CurvesResult) ratio(from, to int) float64 {
+// ratio is the time of a window's iterations by the least possible; 0 without any.
+func (r CurvesResult) ratio(w Window) float64 {
 	ms, best := 0.0, 0.0
-	for k := from; k < min(to, len(r.Ms)); k++ {
+	for k := w.From; k < w.To; k++ {
 		ms += r.Ms[k]
 		best += r.OptimalMs[k]
 	}

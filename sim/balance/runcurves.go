@@ -57,9 +57,7 @@ type CurvesResult struct {
 // RunCurves plays the iterations. It is an error if the curves cannot meet the
 // global batch or the run is described wrongly.
 func RunCurves(c Curves) (CurvesResult, error) {
-	if c.Iterations == 0 {
-		c.Iterations = 300
-	}
+	c.Iterations = c.iterations()
 	if err := c.check(); err != nil {
 		return CurvesResult{}, err
 	}
@@ -115,6 +113,13 @@ func RunCurves(c Curves) (CurvesResult, error) {
 	}
 	r.Converged = c.converged(r)
 	return r, nil
+}
+
+func (c Curves) iterations() int {
+	if c.Iterations == 0 {
+		return 300
+	}
+	return c.Iterations
 }
 
 func (c Curves) check() error {
