@@ -104,6 +104,7 @@ type balanceRow struct {
 	Idle        *number `json:"idle_share,omitempty"`
 	curve       []balancesim.Point
 	windows     balancesim.Windows // that a run on curves was judged on
+	diverged    bool
 }
 
 func (f *simulateBalanceFlags) run(cmd *cobra.Command) error {

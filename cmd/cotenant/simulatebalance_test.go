@@ -96,6 +96,13 @@ func TestSimulateBalanceWrongUse(t *testing.T) {
 		{"--curves", curves, "--iterations", "0"},
 		{"--curves", curves, "--delay", "-1"},
 		{"--curves", curves, "--noise", "NaN"},
+		{"--rate", "1e300"},
+		{"--rate", "NaN"},
+		{"--rate", "0"},
+		{"--step", "1e-300"},
+		{"--communicate", "Inf"},
+		{"--overhead", "-1"},
+		{"--staleness", "0"},
 		{"-o", "xml"},
 	} {
 		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitWrongUse {
@@ -111,6 +118,33 @@ func TestSimulateBalanceWrongUse(t *testing.T) {
 		if _, errs, code := cotenant(t, append([]string{"simulate", "balance"}, args...)...); code != exitFailed {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
+	}
+}
+
+func TestSimulateBalanceSaysThatARunDiverged(t *testing.T) {
+	train := func(rate string) ([]map[string]any, string) {
+		t.Helper()
+		out, errs, code := cotenant(t, "simulate", "balance", "--workers", "3", "--samples", "3000", "--global-batch", "30", "--rate", rate, "-o", "json")
+		if code != exitDone {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(out), &rows); err != nil {
+			t.Fatal(err)
+		}
+		return rows, errs
+	}
+	rows, errs := train("900")
+	if !strings.Contains(errs, "5 of 5 runs diverged (bsp, asp, ssp, flexrr, lb-bsp)") || !strings.Contains(errs, "give a lower --rate than 900") {
+		t.Errorf("at rate 900 stderr says %q", errs)
+	}
+	for _, r := range rows {
+		if r["to_loss_ms"] != nil {
+			t.Errorf("%s diverged, and yet came to a loss in %v ms", r["policy"], r["to_loss_ms"])
+		}
+	}
+	if rows, errs := train("0.5"); strings.Contains(errs, "diverged") || rows[0]["to_loss_ms"] == nil {
+		t.Errorf("at rate 0.5: %v, stderr %q", rows[0], errs)
 	}
 }
 

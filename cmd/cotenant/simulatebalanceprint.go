@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,7 +22,7 @@ func (f *simulateBalanceFlags) onTraces(cmd *cobra.Command, in *inputs, batches 
 	if len(f.changes) > 0 {
 		return nil, wrongUse("--change is for --curves; traces change by themselves")
 	}
-	if err := oneOf("problem", f.problem, []string{"logistic", "perceptron"}); err != nil {
+	if err := errors.Join(oneOf("problem", f.problem, []string{"logistic", "perceptron"}), f.checkTraining()); err != nil {
 		return nil, err
 	}
 	var given []balancesim.Trace
@@ -60,11 +61,30 @@ func (f *simulateBalanceFlags) onTraces(cmd *cobra.Command, in *inputs, batches 
 			rows = append(rows, some...)
 		}
 	}
+	f.sayDiverged(cmd, rows)
 	return rows, nil
 }
 
+// sayDiverged tells of runs whose losses say nothing about the policies.
+func (f *simulateBalanceFlags) sayDiverged(cmd *cobra.Command, rows []balanceRow) {
+	var policies []string
+	n := 0
+	for _, r := range rows {
+		if r.diverged {
+			n++
+			if !slices.Contains(policies, r.Policy) {
+				policies = append(policies, r.Policy)
+			}
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d runs diverged (%s): their last loss is no number, or above the one they began with, and they have no time to a loss; give a lower --rate than %g\n",
+			n, len(rows), strings.Join(policies, ", "), f.rate)
+	}
+}
+
 // trainRows trains by each scheme. The loss that all are timed to is the worst
-// of their final ones, so that each reaches it.
+// of their final ones, so that each reaches it; all but those that diverged.
 func trainRows(t balancesim.Training, schemes []string) ([]balanceRow, error) {
 	results, failed := make([]balancesim.TrainResult, len(schemes)), make([]error, len(schemes))
 	parallel(len(schemes), func(i int) {
@@ -77,15 +97,22 @@ func trainRows(t balancesim.Training, schemes []string) ([]balanceRow, error) {
 		if failed[i] != nil {
 			return nil, failed[i]
 		}
-		target = max(target, r.Curve[len(r.Curve)-1].Loss)
+		if !r.Diverged() {
+			target = max(target, r.Curve[len(r.Curve)-1].Loss)
+		}
 	}
 	rows := make([]balanceRow, len(schemes))
 	for i, r := range results {
+		toLoss := 1000 * r.TimeTo(target)
+		if r.Diverged() {
+			toLoss = math.NaN()
+		}
 		rows[i] = balanceRow{
 			Policy: r.Scheme, GlobalBatch: t.GlobalBatch, Seed: t.Seed,
 			IterationMs: number(1000 * r.Seconds / float64(t.Samples) * float64(t.GlobalBatch)), OptimalMs: number(math.NaN()),
 			TotalMs: number(1000 * r.Seconds), Shares: r.Shares,
-			Loss: ptr(r.Curve[len(r.Curve)-1].Loss), ToLoss: ptr(1000 * r.TimeTo(target)), Idle: ptr(r.Idle), curve: r.Curve,
+			Loss: ptr(r.Curve[len(r.Curve)-1].Loss), ToLoss: ptr(toLoss), Idle: ptr(r.Idle), curve: r.Curve,
+			diverged: r.Diverged(),
 		}
 	}
 	return rows, nil

@@ -79,6 +79,12 @@ func (r TrainResult) TimeTo(loss float64) float64 {
 	return math.NaN()
 }
 
+// Diverged says that a run ended with a loss that is no number, or above the one
+// that it began with: the learning rate is too high.
+func (r TrainResult) Diverged() bool {
+	return !(r.Curve[len(r.Curve)-1].Loss <= r.Curve[0].Loss)
+}
+
 // trainer is a run under way.
 type trainer struct {
 	Training
