@@ -109,7 +109,7 @@ type balanceRow struct {
 
 func (f *simulateBalanceFlags) run(cmd *cobra.Command) error {
 	batches, ranged, err := f.batches()
-	if err = errors.Join(checkOutput(f.output), err); err != nil {
+	if err = errors.Join(checkOutput(f.output), err, f.ignored(cmd)); err != nil {
 		return err
 	}
 	if f.seeds < 1 || f.seeds > maxSeeds {

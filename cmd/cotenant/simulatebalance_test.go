@@ -121,6 +121,47 @@ func TestSimulateBalanceWrongUse(t *testing.T) {
 	}
 }
 
+// TestSimulateBalanceRefusesWhatItWouldIgnore gives each flag of one kind of
+// run beside the other kind.
+func TestSimulateBalanceRefusesWhatItWouldIgnore(t *testing.T) {
+	curves := twoCurves(t)
+	refused := func(flag, value string, beside ...string) {
+		t.Helper()
+		_, errs, code := cotenant(t, append([]string{"simulate", "balance", "--" + flag, value}, beside...)...)
+		if want := "--" + flag + " " + value + ": "; code != exitWrongUse || !strings.Contains(errs, want) || !strings.Contains(errs, "leave ") {
+			t.Errorf("%s %v: exit %d: %q, want %d and %q with a remedy", flag, beside, code, errs, exitWrongUse, want)
+		}
+	}
+	for _, flag := range tracesFlags {
+		value := "4"
+		switch flag {
+		case "traces":
+			value = "speeds.csv"
+		case "kind":
+			value = "static"
+		case "problem":
+			value = "perceptron"
+		case "predictor":
+			value = "ema"
+		}
+		refused(flag, value, "--curves", curves)
+	}
+	refused("noise", "0.1")
+	refused("change", "60:fast=x2")
+	refused("iterations", "50")
+	refused("delay", "2")
+	refused("workers", "4", "--traces", "speeds.csv")
+	refused("kind", "static", "--traces", "speeds.csv")
+
+	// All of them at once, and none but them.
+	_, errs, _ := cotenant(t, "simulate", "balance", "--curves", curves, "--rate", "0.5", "--workers", "8", "--noise", "0.1")
+	for flag, want := range map[string]bool{"--rate 0.5": true, "--workers 8": true, "--noise": false, "--kind": false} {
+		if strings.Contains(errs, flag) != want {
+			t.Errorf("%s in the error: want %v: %s", flag, want, errs)
+		}
+	}
+}
+
 func TestSimulateBalanceSaysThatARunDiverged(t *testing.T) {
 	train := func(rate string) ([]map[string]any, string) {
 		t.Helper()

@@ -1,5 +1,40 @@
 package main
 
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Flags of `simulate balance` that say something about one kind of run only.
+var (
+	curvesFlags = []string{"noise", "change", "iterations", "delay"}
+	drawFlags   = []string{"workers", "kind"}
+	tracesFlags = []string{"traces", "step", "workers", "kind", "problem", "samples", "rate", "communicate", "overhead", "staleness", "predictor"}
+)
+
+// ignored refuses flags that would change nothing: whoever gives one expects that it does.
+func (f *simulateBalanceFlags) ignored(cmd *cobra.Command) error {
+	var errs []error
+	refuse := func(flags []string, why string) {
+		for _, name := range flags {
+			if fl := cmd.Flags().Lookup(name); fl.Changed {
+				errs = append(errs, wrongUse("--%s %s: %s", name, strings.Trim(fl.Value.String(), "[]"), why))
+			}
+		}
+	}
+	if f.curves != "" {
+		refuse(tracesFlags, "is for training on traces, which --curves does not; leave out one of the two")
+	} else {
+		refuse(curvesFlags, "is for runs on measured curves; give --curves, or leave it out")
+		if f.traces != "" {
+			refuse(drawFlags, "is for traces that are drawn; --traces has its own, so leave out one of the two")
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // maxRate is the most that --rate takes. The problems diverge long before that.
 const maxRate = 1000
 

@@ -19,9 +19,6 @@ func (f *simulateBalanceFlags) onTraces(cmd *cobra.Command, in *inputs, batches 
 	if err != nil {
 		return nil, err
 	}
-	if len(f.changes) > 0 {
-		return nil, wrongUse("--change is for --curves; traces change by themselves")
-	}
 	if err := errors.Join(oneOf("problem", f.problem, []string{"logistic", "perceptron"}), f.checkTraining()); err != nil {
 		return nil, err
 	}
