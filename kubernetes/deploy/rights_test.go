@@ -118,12 +118,12 @@ func leastPrivilege(t *testing.T, roles []*unstructured.Unstructured, log []audi
 	}
 }
 
-// binder is which of the pods of the scheduler bound each pod, in the order of
-// the bindings.
-func binders(log []auditv1.Event) (order []string) {
+// deciders are which of the pods of the scheduler bound or evicted each pod, in
+// the order of the requests.
+func deciders(log []auditv1.Event) (order []string) {
 	for i := range log {
 		e := &log[i]
-		if strings.HasPrefix(e.User.Username, accounts) && e.ObjectRef != nil && e.ObjectRef.Subresource == "binding" {
+		if strings.HasPrefix(e.User.Username, accounts) && e.ObjectRef != nil && (e.ObjectRef.Subresource == "binding" || e.ObjectRef.Subresource == "eviction") {
 			order = append(order, strings.Join(e.User.Extra["authentication.kubernetes.io/pod-name"], ","))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
@@ -18,6 +20,8 @@ type Plugin struct {
 	topology fwk.PlacementGeneratePlugin
 	binder   fwk.BindPlugin
 	scores   scoreMemory
+	// leases tell whether this replica leads.
+	leases metrics.Gatherer
 	// completed is told when all pods of a group are there.
 	completed chan struct{}
 }
@@ -39,7 +43,7 @@ var (
 )
 
 func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
-	p := &Plugin{core: c, completed: make(chan struct{}, 1)}
+	p := &Plugin{core: c, completed: make(chan struct{}, 1), leases: legacyregistry.DefaultGatherer}
 	var none runtime.Object
 	topology, err := topologyaware.New(ctx, none, c.handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	if err != nil {

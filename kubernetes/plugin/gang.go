@@ -139,9 +139,22 @@ func (w *waiting) unreserve(pod *v1.Pod) (name string, held []types.UID) {
 // lookAfterGangs finds out of which gangs pods have finished, and evicts, if so
 // configured, the pods of those that have run in part for too long.
 func (p *Plugin) lookAfterGangs(ctx context.Context, now time.Time) {
-	for _, g := range p.waiting.partial(now, p.args.WaitTimeout.Duration) {
+	for _, g := range p.partialGangs(now) {
 		go p.lookAfter(ctx, g)
 	}
+}
+
+// partialGangs lists the gangs to look after now; none where another replica
+// leads, which looks after them.
+func (p *Plugin) partialGangs(now time.Time) []partialGang {
+	list := p.waiting.partial(now, p.args.WaitTimeout.Duration)
+	if len(list) == 0 || leads(p.leases) {
+		return list
+	}
+	for _, g := range list {
+		p.waiting.tryAgain(g.name)
+	}
+	return nil
 }
 
 // lookAfter asks the API server first: the scheduler's informer does not tell a
