@@ -92,7 +92,7 @@ func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos [
 		return all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()})
 	}
 	spec := c.view(s).Spec(infos)
-	groups := c.groups(ctx, notRunning(batch, spec.Running), infos)
+	groups := c.groups(notRunning(batch, spec.Running), c.admission().of(ctx, infos))
 	problem := plan.Problem{
 		Spec: spec, Groups: apart(groups, spec.Running), Objective: c.objective, Now: c.now(), Seed: uint64(c.plans),
 		Stop: func() bool { return !time.Now().Before(deadline) },
@@ -157,34 +157,12 @@ func all(batch []*entry, why plan.Reason) *plan.Plan {
 	return p
 }
 
-// groups turns pods that wait into the groups of a plan, with the nodes that
-// the scheduler's filters admit each kind of pod to.
-func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo) []plan.Group {
-	allowed := map[uint64]*plan.Allowed{}
-	shared := map[string]*plan.Allowed{}
+// groups turns pods that wait into the groups of a plan, each pod with the nodes
+// that it is admitted to.
+func (c *core) groups(batch []*entry, admitted func(*entry) *plan.Allowed) []plan.Group {
 	var out []plan.Group
 	at := map[string]int{}
-	labels := true
-	if picky, err := c.handle.SnapshotSharedLister().NodeInfos().HavePodsWithRequiredAntiAffinityList(); err == nil {
-		labels = len(picky) > 0
-	}
 	for _, e := range batch {
-		of := e.kind
-		if e.plain && !labels {
-			of = e.shape
-		}
-		kind := of()
-		set, probed := allowed[kind]
-		if !probed {
-			set = c.admitted(ctx, e.pod, infos)
-			if set != nil {
-				if same, ok := shared[set.Name]; ok {
-					set = same
-				}
-				shared[set.Name] = set
-			}
-			allowed[kind] = set
-		}
 		i, ok := at[e.view.Group]
 		if !ok {
 			i = len(out)
@@ -192,10 +170,51 @@ func (c *core) groups(ctx context.Context, batch []*entry, infos []fwk.NodeInfo)
 			out = append(out, plan.Group{Name: e.view.Group, Gang: e.view.Gang != nil, Arrival: c.at(e.since), Priority: e.view.Priority})
 		}
 		out[i].Pods = append(out[i].Pods, plan.Pod{
-			Task: e.view.Task, Allowed: set, OnePerNode: pods.OnePerNode(e.pod), Spread: pods.Spread(e.pod),
+			Task: e.view.Task, Allowed: admitted(e), OnePerNode: pods.OnePerNode(e.pod), Spread: pods.Spread(e.pod),
 		})
 	}
 	return out
+}
+
+// admission remembers which nodes the scheduler's filters admit each kind of pod
+// to. It is for one list of nodes.
+type admission struct {
+	*core
+	allowed map[uint64]*plan.Allowed
+	shared  map[string]*plan.Allowed
+}
+
+func (c *core) admission() *admission {
+	return &admission{c, map[uint64]*plan.Allowed{}, map[string]*plan.Allowed{}}
+}
+
+// of asks the filters for kinds that were not asked for yet; infos are the
+// nodes. It is for the scheduler's own goroutine, as its snapshot is.
+func (a *admission) of(ctx context.Context, infos []fwk.NodeInfo) func(*entry) *plan.Allowed {
+	labels := true
+	if picky, err := a.handle.SnapshotSharedLister().NodeInfos().HavePodsWithRequiredAntiAffinityList(); err == nil {
+		labels = len(picky) > 0
+	}
+	return func(e *entry) *plan.Allowed {
+		of := e.kind
+		if e.plain && !labels {
+			of = e.shape
+		}
+		kind := of()
+		set, probed := a.allowed[kind]
+		if probed {
+			return set
+		}
+		set = a.admitted(ctx, e.pod, infos)
+		if set != nil {
+			if same, ok := a.shared[set.Name]; ok {
+				set = same
+			}
+			a.shared[set.Name] = set
+		}
+		a.allowed[kind] = set
+		return set
+	}
 }
 
 // probeKey marks a cycle in which the scheduler's filters are asked: the plugin

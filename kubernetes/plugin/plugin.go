@@ -92,7 +92,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	go c.keep(ctx)
 	if shadow {
 		c.logger.Info("Shadow mode: decides, records, changes nothing", "version", b.Now().Version)
-		return &Shadow{core: c}, nil
+		return newShadow(c), nil
 	}
 	p, err := newPlugin(ctx, c)
 	if err != nil {

@@ -22,6 +22,16 @@ type Shadow struct {
 	*core
 	busy  atomic.Bool
 	world shadowWorld
+	sight sight
+	// rest fires when no pod's turn has come for a while after a plan.
+	rest *time.Timer
+}
+
+func newShadow(c *core) *Shadow {
+	s := &Shadow{core: c}
+	s.rest = time.AfterFunc(time.Hour, s.catchUp)
+	s.rest.Stop()
+	return s
 }
 
 var (
@@ -39,12 +49,13 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	now := s.brain.Now()
 	d := &Decision{explain.Decision{Mode: string(config.Shadow), Version: now.Version, Node: node, Group: e.view.Group}}
 	state.Write(decisionKey, d)
-	if !now.Known(e.view.Task.Workload) || s.waiting.issuedTo(e.pod.UID) != nil {
+	infos, err := s.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
 		return nil
 	}
-	infos, err := s.handle.SnapshotSharedLister().NodeInfos().List()
-	if err != nil || !s.busy.CompareAndSwap(false, true) {
-		s.world.miss(e) // planned for by the next pod's turn
+	wants := now.Known(e.view.Task.Workload) && s.waiting.issuedTo(e.pod.UID) == nil
+	if !wants || !s.busy.CompareAndSwap(false, true) {
+		s.look(ctx, e, wants, node, infos)
 		return nil
 	}
 	batch := s.waiting.batch(e.pod.UID, mostPlanned, false, func(e *entry) bool {
@@ -52,16 +63,21 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	})
 	// The snapshot is the scheduler's own and changes: what a plan stands on is
 	// read here, and the policies go on beside.
-	batch = s.world.begin(batch)
-	groups := s.groups(ctx, batch, infos)
-	view := s.view(now)
-	view.Where, view.Leave = s.world.where, s.world.isPlanned
-	spec := view.Spec(infos)
+	batch, _, _ = s.begin(batch)
+	groups := s.groups(batch, s.admission().of(ctx, infos))
+	spec := s.spec(now, infos)
 	go func() {
-		defer s.busy.Store(false)
+		defer s.free()
 		s.planBeside(now, batch, groups, spec)
 	}()
 	return nil
+}
+
+// spec is the cluster as the plans would have filled it.
+func (s *Shadow) spec(now *brain.State, infos []fwk.NodeInfo) cluster.Spec {
+	view := s.view(now)
+	view.Where, view.Leave = s.world.where, s.world.isPlanned
+	return view.Spec(infos)
 }
 
 // waits is the pod as it was before the scheduler gave it a node.

@@ -18,7 +18,8 @@ type shadowWorld struct {
 	at map[types.UID]string
 	// plans are those of pods that have no node yet.
 	plans map[types.UID]*issued
-	// missed came while a plan was made; planned are those that it is made for.
+	// missed came while a plan was made that is not for them; planned are those that
+	// it is made for.
 	missed  []*entry
 	planned map[types.UID]bool
 	// late have a node, and a plan to come.
@@ -31,13 +32,23 @@ type late struct {
 	decision *Decision
 }
 
-// miss notes a pod that the next plan is to be for.
-func (w *shadowWorld) miss(e *entry) {
+// miss notes a pod that the next plan is to be for; ok is false where it has a
+// plan by now or one is being made for it, and where too many are noted.
+func (w *shadowWorld) miss(e *entry) (ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.missed) < mostPlanned {
-		w.missed = append(w.missed, e)
+	if w.planned[e.pod.UID] || w.plans[e.pod.UID] != nil || len(w.missed) >= mostPlanned {
+		return false
 	}
+	w.missed = append(w.missed, e)
+	return true
+}
+
+// lacks reports whether pods were missed for which no plan is being made.
+func (w *shadowWorld) lacks() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.missed) > 0
 }
 
 // begin adds the pods that were missed to a batch that will be planned for.
