@@ -17,6 +17,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
@@ -146,6 +147,9 @@ func (k *kubelet) mount(ctx context.Context, r *replica, m corev1.VolumeMount) {
 			k.Fatalf("pod %s: volume %s is of no kind that is known here", r.name, v.Name)
 		}
 		files, err := k.plane.Client().CoreV1().ConfigMaps(r.pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && v.ConfigMap.Optional != nil && *v.ConfigMap.Optional {
+			files, err = &corev1.ConfigMap{}, nil // as a kubelet: the folder is there, and empty
+		}
 		if err != nil {
 			k.Fatal(err)
 		}

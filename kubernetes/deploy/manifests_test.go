@@ -19,7 +19,7 @@ import (
 )
 
 // TestManifestsShadow applies the plain manifests and runs what they say: beside
-// the stock scheduler, in the mode shadow.
+// the stock scheduler, in the mode shadow, and at first without a model.
 func TestManifestsShadow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a control plane and two schedulers take a minute")
@@ -46,34 +46,30 @@ func TestManifestsShadow(t *testing.T) {
 			}
 		}
 	}
-	i.model(fitted(t, planetest.TwoColours))
 	i.start()
-	// Plans are made beside the scheduler, for what still waits then: so there is
-	// more than one pod to wait.
-	for n := range 14 {
-		i.create(pod(fmt.Sprint("red-", n), "red"))
+	i.create(pod("early", "red"))
+	i.bound("early")
+	for _, r := range i.replicas {
+		if e := i.event(namespace, r.name, "CotenantFilesRefused"); e.Type != corev1.EventTypeWarning || !strings.Contains(e.Note, "model.safetensors: no such file") || e.Series != nil {
+			t.Errorf("without a model, event %s %q, again: %v", e.Type, e.Note, e.Series)
+		}
+		if err := r.probe(i.ctx, r.probes.LivenessProbe); err != nil {
+			t.Errorf("without a model: %v", err)
+		}
+	}
+	i.model(fitted(t, planetest.TwoColours))
+	i.sync()
+	for _, r := range i.replicas {
+		i.event(namespace, r.name, "CotenantFilesLoaded")
 	}
 	i.create(pod("a", "red"), pod("b", "red"), pod("theirs", "red", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" }))
 	i.bound("a", "b", "theirs")
-	told := false
 	for _, name := range []string{"a", "b"} {
 		i.event("default", name, "Scheduled")
+		if e := i.event("default", name, "CotenantShadow"); !strings.Contains(e.Note, i.version(i.replicas[0])) {
+			t.Errorf("the event does not name the version of the model: %s", e.Note)
+		}
 	}
-	i.until("an event says where a pod would have gone", func() (bool, error) {
-		all, err := i.kube.EventsV1().Events("default").List(i.ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		for _, e := range all.Items {
-			if e.Reason == "CotenantShadow" {
-				told = true
-				if !strings.Contains(e.Note, i.version(i.replicas[0])) {
-					t.Errorf("the event does not name the version of the model: %s", e.Note)
-				}
-			}
-		}
-		return told, nil
-	})
 	log, err := i.plane.AuditLog()
 	if err != nil {
 		t.Fatal(err)

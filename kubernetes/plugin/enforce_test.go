@@ -13,18 +13,25 @@ import (
 func TestEnforcePlacesByThePlan(t *testing.T) {
 	w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms", nodes(6, "8")...)
 	w.create(append(list(6, "red"), list(6, "blue")...)...)
-	w.mixed(w.settles(12))
-	p, err := w.client.CoreV1().Pods("default").Get(w.ctx, "red-0", metav1.GetOptions{})
+	at := w.settles(12)
+	w.mixed(at)
+	if d := w.decision("red-0"); d.Node != at["red-0"] || d.Planned != d.Node || d.Performance == nil || *d.Performance != 1 || d.Policy != "greedy" {
+		t.Errorf("the annotation says %+v, the pod is on %s", d, at["red-0"])
+	}
+}
+
+// decision is what the pod's annotation says.
+func (w *world) decision(name string) Decision {
+	w.Helper()
+	p, err := w.client.CoreV1().Pods("default").Get(w.ctx, name, metav1.GetOptions{})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	var d Decision
 	if err := json.Unmarshal([]byte(p.Annotations[explain.DecisionAnnotation]), &d); err != nil {
-		t.Fatalf("annotation %q: %v", p.Annotations[explain.DecisionAnnotation], err)
+		w.Fatalf("annotation %q: %v", p.Annotations[explain.DecisionAnnotation], err)
 	}
-	if d.Node != p.Spec.NodeName || d.Planned != d.Node || d.Performance == nil || *d.Performance != 1 || d.Policy != "greedy" {
-		t.Errorf("the annotation says %+v, the pod is on %s", d, p.Spec.NodeName)
-	}
+	return d
 }
 
 func TestUnknownWorkloadsGoByTheStockScores(t *testing.T) {

@@ -60,26 +60,46 @@ func allOn(r place.Request, node string) place.Decision {
 	return d
 }
 
-// A scheduler that starts with a file which is cut off schedules by the stock
-// scores, says why of each pod, and takes up its work with a good file.
-func TestStartWithABadFile(t *testing.T) {
-	w := startWith(t, planetest.TwoColours[:40], "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
-	w.create(list(2, "red")...)
-	w.settles(2)
-	if told := w.told(); strings.Count(told, "bad-files") != 2 {
-		t.Errorf("not each of two pods is told of bad-files once:\n%s", told)
-	}
-	w.writeSamples(planetest.TwoColours)
-	p := w.plugin.(*Plugin)
-	for end := time.Now().Add(5 * time.Second); p.brain.Now().Bad != ""; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the good file was not loaded")
-		}
-	}
-	w.create(list(2, "blue")...)
-	w.settles(4)
-	if told := w.told(); strings.Contains(told, "bad-files") {
-		t.Errorf("with a good file:\n%s", told)
+// A scheduler that starts with a file which is cut off, or with none, as before
+// its ConfigMap is made, schedules by the stock scores, says why of each pod and
+// once of itself, and takes up its work with a good file.
+func TestStartWithoutAGoodFile(t *testing.T) {
+	for name, c := range map[string]struct{ samples, says string }{
+		"cut off": {planetest.TwoColours[:40], "line 1"},
+		"absent":  {"", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_NAME", "cotenant-scheduler-0")
+			t.Setenv("POD_NAMESPACE", "cotenant-system")
+			w := startWith(t, c.samples, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, reloadPeriod: 100ms", nodes(3, "8")...)
+			w.create(list(2, "red")...)
+			w.settles(2)
+			time.Sleep(500 * time.Millisecond) // in which the same file is looked at again
+			told := w.told()
+			if strings.Count(told, "bad-files") != 2 || strings.Count(told, c.says) != 3 {
+				t.Errorf("not each of two pods is told of bad-files once, and what is wrong (%q):\n%s", c.says, told)
+			}
+			if strings.Count(told, "CotenantFilesRefused") != 1 {
+				t.Errorf("the scheduler's own pod is not told of once:\n%s", told)
+			}
+			w.writeSamples(planetest.TwoColours)
+			p := w.plugin.(*Plugin)
+			for end := time.Now().Add(5 * time.Second); p.brain.Now().Bad != ""; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the good file was not loaded")
+				}
+			}
+			w.create(list(2, "blue")...)
+			at := w.settles(4)
+			if told := w.told(); strings.Contains(told, "bad-files") || strings.Count(told, "CotenantFilesLoaded") != 1 {
+				t.Errorf("with a good file:\n%s", told)
+			}
+			for _, name := range []string{"blue-0", "blue-1"} {
+				if d := w.decision(name); d.Planned != at[name] || d.Planned == "" {
+					t.Errorf("with a good file %s is on %s by %+v", name, at[name], d)
+				}
+			}
+		})
 	}
 }
 

@@ -51,13 +51,16 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 		code    plan.Code
 	}{
 		{"corrupt", planetest.TwoColours[:40], nil, plan.BadFiles},
+		{"absent", "", nil, plan.BadFiles},
 		{"panics", planetest.TwoColours, func(place.Request) (place.Decision, error) { panic("oh") }, plan.PolicyPanicked},
 		{"full", planetest.TwoColours, func(r place.Request) (place.Decision, error) { return allOn(r, "node-0000"), nil }, plan.BadDecision},
 		{"sleeps", planetest.TwoColours, func(place.Request) (place.Decision, error) { <-free; return place.Decision{}, nil }, plan.PolicyLate},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &world{T: t, samples: filepath.Join(t.TempDir(), "samples.jsonl")}
-			w.writeSamples(c.samples)
+			if c.samples != "" {
+				w.writeSamples(c.samples)
+			}
 			w.onPlane(plane)
 			if c.policy != nil {
 				w.policyOf(c.policy)

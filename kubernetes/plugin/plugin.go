@@ -79,7 +79,6 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if bad != nil {
 		reloads.WithLabelValues("refused").Inc()
 		c.logger.Error(bad, "Files are bad: pods go by the scheduler's own scores until there are better ones")
-		c.record.files(v1.EventTypeWarning, "CotenantFilesRefused", b.Now().Version, bad.Error())
 	}
 	shadow := args.Most() == config.Shadow || args.Most() == config.Ignore
 	c.waiting.always = shadow
@@ -89,7 +88,10 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := c.watchNodes(); err != nil {
 		return nil, fmt.Errorf("plugin %s: watching nodes: %w", Name, err)
 	}
-	go c.keep(ctx)
+	go func() {
+		c.tellBad(ctx, bad)
+		c.keep(ctx)
+	}()
 	if shadow {
 		c.logger.Info("Shadow mode: decides, records, changes nothing", "version", b.Now().Version)
 		return newShadow(c), nil
@@ -165,6 +167,15 @@ func (c *core) observe(obj any) {
 	default:
 		c.waiting.gone(pod)
 	}
+}
+
+// tellBad tells of files that were bad at the start. What is told before the
+// scheduler runs is lost: it begins to send events just before its caches fill.
+func (c *core) tellBad(ctx context.Context, bad error) {
+	if bad == nil || !cache.WaitForCacheSync(ctx.Done(), c.handle.SharedInformerFactory().Core().V1().Pods().Informer().HasSynced) {
+		return
+	}
+	c.record.files(v1.EventTypeWarning, "CotenantFilesRefused", c.brain.Now().Version, bad.Error()+"; until there are better files pods go by the scheduler's own scores")
 }
 
 // keep reads the files again when they change.

@@ -54,13 +54,15 @@ func start(t *testing.T, args string, objects ...runtime.Object) *world {
 	return startWith(t, planetest.TwoColours, args, objects...)
 }
 
-// startWith is start with other samples.
+// startWith is start with other samples; "" is no file.
 func startWith(t *testing.T, samples, args string, objects ...runtime.Object) *world {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &world{T: t, ctx: ctx, client: fake.NewClientset(objects...), bound: map[string]int{}, events: make(chan string, 10000)}
 	w.samples = filepath.Join(t.TempDir(), "samples.jsonl")
-	w.writeSamples(samples)
+	if samples != "" {
+		w.writeSamples(samples)
+	}
 	w.client.PrependReactor("create", "pods", w.bind)
 	w.client.PrependWatchReactor("pods", w.watch)
 	cfg := configuration(t, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %q}}", args, w.samples))
