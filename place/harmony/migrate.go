@@ -1,8 +1,10 @@
 package harmony
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/jobs"
 )
@@ -25,7 +27,8 @@ type Moves struct {
 // DefaultMoves are those of an untrained policy.
 var DefaultMoves = Moves{Fade: 0.3, Horizon: 3600, Welcome: 0.2}
 
-// mover rearranges single-task gangs over devices: two devices at a time, all
+// mover rearranges single-task gangs over devices (what shares nodes is moved
+// by jobs.Mover, task by task): two devices at a time, all
 // ways to divide who is on them, perhaps with one more who waits, as long as
 // the weighted sum of progress gains. It looks at the devices where something
 // can have changed: those with a free slot and those placed on in this
@@ -63,6 +66,12 @@ const least = 1e-6
 const mostTogether = 6
 
 func (p *Policy) improve(req place.Request) {
+	if p.board.Speeds().Scope() == history.ScopeNode {
+		p.gangs.Cost, p.gangs.Horizon = p.options.Migrate.Seconds(), p.options.Moves.Horizon
+		p.again()
+		p.gangs.Improve(p.board, p.again)
+		return
+	}
 	m := &p.mover
 	m.board, m.moves = p.board, p.options.Moves
 	m.cost = p.options.Migrate.Seconds() / max(1, m.moves.Horizon)
@@ -81,6 +90,58 @@ func (p *Policy) improve(req place.Request) {
 			return
 		}
 	}
+}
+
+// again offers places to the gangs that wait, once others have moved, and takes
+// in what gains enough: where it sits can be mended later, which the network,
+// whose placements stay, does not reckon with.
+func (p *Policy) again() {
+	b := p.board
+	p.encoder.Begin()
+	p.plans.board = nil
+	clear(p.refused)
+	for i := range b.Pending() {
+		if b.Request().Stopped() {
+			return
+		}
+		g := b.Gang(i)
+		waits := func() bool { return b.At(int(b.Tasks(g)[0])) < 0 }
+		if waits() {
+			p.offer(i, g)
+		}
+		if waits() {
+			p.welcome(g)
+		}
+	}
+}
+
+// welcome places a gang where the sum of progress gains most, if that is enough.
+func (p *Policy) welcome(g int) {
+	b := p.board
+	if p.list(g) != jobs.Fits {
+		return
+	}
+	best, most := -1, p.options.Moves.Welcome
+	mark, before := b.Mark(), b.Gained()
+	for k := range p.ways {
+		p.put(g, k)
+		if gain := b.Gained() - before; len(p.ways[k].Sites) > 0 && gain >= most {
+			best, most = k, gain
+		}
+		b.Undo(mark)
+	}
+	if best < 0 {
+		return
+	}
+	if b.Explain {
+		for i, t := range b.Tasks(g) {
+			b.Note(int(t), place.Reason{
+				Words:  fmt.Sprintf("on %s the sum of progress gains %.3f, and where jobs may move later %.2f is enough", b.SiteName(int(p.ways[best].Sites[i])), most, p.options.Moves.Welcome),
+				Scores: map[string]float64{scoreGain: most},
+			})
+		}
+	}
+	p.put(g, best)
 }
 
 // free lists the devices all of whose tenants may be moved, and how many of

@@ -52,6 +52,7 @@ type Policy struct {
 	sites   []int32 // backs the sites of ways
 	plans   planner
 	mover   mover
+	gangs   jobs.Mover
 	scaler  jobs.Scaler
 	refused []refusal // by kind
 	asked   num.Matrix
@@ -138,9 +139,7 @@ func (p *Policy) offer(i, g int) {
 			if b.Explain {
 				p.explainPlaced(g, k)
 			}
-			for n, t := range b.Tasks(g) {
-				b.Put(int(t), int(p.ways[k].Sites[n]))
-			}
+			p.put(g, k)
 			return
 		}
 		why = jobs.Waits
@@ -155,6 +154,13 @@ func (p *Policy) offer(i, g int) {
 	}
 	b.Say(i, why, words)
 	*r = refusal{why, words, b.Mark(), late, true}
+}
+
+// put places a gang as one of ways says, which may be to wait.
+func (p *Policy) put(g, way int) {
+	for n, site := range p.ways[way].Sites {
+		p.board.Put(int(p.board.Tasks(g)[n]), int(site))
+	}
 }
 
 // late reports whether a gang waited as long as it may be made to.

@@ -11,26 +11,33 @@ var horizonParam = Param{
 	Low: 60, High: 1e6, Default: 7200, Log: true,
 }
 
-// mover proposes moves: it searches from where tasks are, moving a task or
-// swapping two, as long as that gains
+// Mover proposes moves, once a policy has placed what it would: it searches
+// from where tasks are, those of gangs one by one, moving a task or swapping
+// two, as long as that gains
 //
-//	horizon * change of the sum of progress - cost * progress of each task's gang that moved
+//	Horizon * change of the sum of progress - Cost * progress of each task's gang that moved
 //
 // where the price of a move is fixed at what the gang makes before any. A task
 // that comes back to where it ran costs nothing; nor does one that was only
 // placed in this decision.
-type mover struct {
-	cost, horizon float64
-	price         []float64 // by task, in seconds of progress
+type Mover struct {
+	// Cost is the time, in seconds, for which a job that moves stands still.
+	Cost float64
+	// Horizon is the seconds over which a gain in progress is counted.
+	Horizon float64
+
+	price []float64 // by task, in seconds of progress
 }
 
 // rounds of moving and placing: what moves can make room for who waits.
 const rounds = 3
 
-func (m *mover) improve(b *Board, p placer) {
+// Improve moves what is on the board. Where that changed anything and gangs
+// still wait, place is called to place those that fit now.
+func (m *Mover) Improve(b *Board, place func()) {
 	m.price = zeros(m.price, len(b.tasks))
 	for _, t := range b.running {
-		m.price[t] = m.cost * b.gangs[b.tasks[t].gang].progress
+		m.price[t] = m.Cost * b.gangs[b.tasks[t].gang].progress
 	}
 	for range rounds {
 		before := len(b.log)
@@ -42,7 +49,7 @@ func (m *mover) improve(b *Board, p placer) {
 		if !b.anyHeld() {
 			return
 		}
-		p.place(b)
+		place()
 		if len(b.log) == before {
 			return
 		}
@@ -60,7 +67,7 @@ func (b *Board) anyHeld() bool {
 
 // search climbs until no move and no swap gains: each step takes the best
 // that one task can do.
-func (m *mover) search(b *Board) {
+func (m *Mover) search(b *Board) {
 	movers := m.movers(b)
 	// Every step gains, so it ends; the bound is for time.
 	for range 4 * len(movers) {
@@ -79,7 +86,7 @@ func (m *mover) search(b *Board) {
 
 // movers are the tasks that may go elsewhere: those that run and are movable,
 // and those placed just now.
-func (m *mover) movers(b *Board) []int32 {
+func (m *Mover) movers(b *Board) []int32 {
 	var list []int32
 	for _, t := range b.running {
 		if b.tasks[t].movable {
@@ -101,7 +108,7 @@ func (m *mover) movers(b *Board) []int32 {
 const leastGain = 1e-6
 
 // best makes the best move or swap of a task, if one gains.
-func (m *mover) best(b *Board, t int32, others []int32) bool {
+func (m *Mover) best(b *Board, t int32, others []int32) bool {
 	b.delta = 0
 	mark, most := b.Mark(), leastGain
 	to, with := int32(-1), int32(-1)
@@ -114,7 +121,7 @@ func (m *mover) best(b *Board, t int32, others []int32) bool {
 			continue
 		}
 		b.Put(int(t), s)
-		if g := m.horizon*b.delta - m.costs(b, t, from); g > most {
+		if g := m.Horizon*b.delta - m.costs(b, t, from); g > most {
 			most, to = g, int32(s)
 		}
 		b.Undo(lifted)
@@ -125,7 +132,7 @@ func (m *mover) best(b *Board, t int32, others []int32) bool {
 			continue
 		}
 		if m.swap(b, t, o, from, at) {
-			if g := m.horizon*b.delta - m.costs(b, t, from) - m.costs(b, o, at); g > most {
+			if g := m.Horizon*b.delta - m.costs(b, t, from) - m.costs(b, o, at); g > most {
 				most, to, with = g, at, o
 			}
 		}
@@ -148,7 +155,7 @@ func (m *mover) best(b *Board, t int32, others []int32) bool {
 
 // costs is what it costs, in seconds of progress, that a task is where it is
 // and no longer on a site; negative where it came home.
-func (m *mover) costs(b *Board, t, from int32) float64 {
+func (m *Mover) costs(b *Board, t, from int32) float64 {
 	x := &b.tasks[t]
 	switch {
 	case x.home < 0 || (x.site == x.home) == (from == x.home):
@@ -159,19 +166,19 @@ func (m *mover) costs(b *Board, t, from int32) float64 {
 	return m.price[t]
 }
 
-func (m *mover) explain(b *Board, t int32, gain float64) {
+func (m *Mover) explain(b *Board, t int32, gain float64) {
 	if !b.Explain {
 		return
 	}
 	b.tasks[t].reason = place.Reason{
 		Words: fmt.Sprintf("moved to %s, alone or against another: that is worth %.0f s of progress within %.0f s, less %.0f s of standstill for each job that moves",
-			b.siteName(int(b.tasks[t].site)), gain, m.horizon, m.cost),
+			b.siteName(int(b.tasks[t].site)), gain, m.Horizon, m.Cost),
 		Scores: map[string]float64{"gain_s": gain},
 	}
 }
 
 // swap puts t, which was lifted from a site, where o is, and o there.
-func (m *mover) swap(b *Board, t, o, from, at int32) bool {
+func (m *Mover) swap(b *Board, t, o, from, at int32) bool {
 	b.Lift(int(o))
 	if !b.takes(t, at) || b.fit(t, at) != Fits {
 		return false

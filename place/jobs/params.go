@@ -141,7 +141,7 @@ func New(name string, s Settings) (place.Policy, error) {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	if s.Migrate > 0 && e.moves {
-		p.mover = &mover{cost: s.Migrate.Seconds(), horizon: n.value("horizon")}
+		p.mover = &Mover{Cost: s.Migrate.Seconds(), Horizon: n.value("horizon")}
 	}
 	if starter, ok := p.placer.(Starter); ok && s.Scale > 0 && e.moves {
 		p.scaler, p.starter = &Scaler{Cost: s.Scale.Seconds(), Horizon: n.value("horizon")}, starter
@@ -241,7 +241,7 @@ type policy struct {
 	name    string
 	board   *Board
 	placer  placer
-	mover   *mover
+	mover   *Mover
 	scaler  *Scaler
 	starter Starter
 }
@@ -251,7 +251,7 @@ func (p *policy) Place(req place.Request) (place.Decision, error) {
 	p.board.Reset(req)
 	p.placer.place(p.board)
 	if p.mover != nil {
-		p.mover.improve(p.board, p.placer)
+		p.mover.Improve(p.board, func() { p.placer.place(p.board) })
 	}
 	if p.scaler != nil {
 		p.scaler.Improve(p.board, p.starter)
