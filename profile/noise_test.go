@@ -51,6 +51,70 @@ func TestNoiseShowsDrift(t *testing.T) {
 	}
 }
 
+// What was measured once has no spread of its own: it is judged by what is
+// repeated elsewhere on the record, the workload's own repeats first, and not at
+// all where nothing is.
+func TestOneRepeatStatesNoSpread(t *testing.T) {
+	pair := cluster.Colocation{"a": 1, "b": 1}
+	one := rates(pair, 100)
+	other := rates(cluster.Colocation{"c": 1}, 60, 140)
+	for i := range other {
+		other[i].Workload = "c"
+	}
+	alone := rates(cluster.Colocation{"a": 1}, 99, 101, 100)
+	for _, c := range []struct {
+		name    string
+		record  []history.Sample
+		unknown bool
+		df      int
+		spread  float64
+	}{
+		{"nothing repeated", one, true, 0, 0},
+		{"once alone", append(rates(cluster.Colocation{"a": 1}, 100), one...), true, 0, 0},
+		{"only others repeated", append(other, one...), false, 1, 100 * math.Hypot(40, 40) / 100},
+		{"alone-runs repeated", append(append(alone, other...), one...), false, 2, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			record := history.Aggregate(c.record)
+			var recorded history.Sample
+			for _, cell := range Cells(record) {
+				if cell.Colocation.Key() == "a+b" {
+					recorded = cell.Sample
+					if cell.Alone > 0 && math.IsNaN(cell.Error) != c.unknown {
+						t.Errorf("error of the performance %g, while the spread is unknown: %v", cell.Error, c.unknown)
+					}
+				}
+			}
+			same := scattersOf(record).check(recorded, recorded)
+			if same.Unknown != c.unknown || same.Within == c.unknown || math.Abs(same.Spread-c.spread) > 1e-9 {
+				t.Fatalf("%+v; want unknown %v and a spread of %g", same, c.unknown, c.spread)
+			}
+			if c.unknown {
+				return
+			}
+			if want := studentT95(c.df) * c.spread * math.Sqrt2; math.Abs(same.Tolerance-want) > 1e-9 || !same.Borrowed {
+				t.Errorf("tolerance %g, borrowed %v; want %g", same.Tolerance, same.Borrowed, want)
+			}
+			far := recorded
+			far.Value += 1.01 * same.Tolerance
+			if scattersOf(record).check(recorded, far).Within {
+				t.Errorf("%g is within %g of %g", far.Value, same.Tolerance, recorded.Value)
+			}
+		})
+	}
+	// One cell that is as good as alone, and one that is not.
+	record := history.Aggregate(append(append(alone, one...), rates(cluster.Colocation{"a": 1, "loud": 1}, 50)...))
+	for _, c := range Cells(record) {
+		if want := c.Colocation.Key() != "a+loud"; c.WithinNoise != want {
+			t.Errorf("%s: within noise %v", c.Colocation.Key(), c.WithinNoise)
+		}
+	}
+	n := NoiseOf(append(rates(cluster.Colocation{"a": 1}, 100), one...))[0]
+	if !math.IsNaN(n.Spread) || !math.IsNaN(n.Drift) || !math.IsNaN(n.Together) {
+		t.Errorf("of a single repeat: %+v", n)
+	}
+}
+
 func TestToleranceIsAPredictionInterval(t *testing.T) {
 	for df, want := range map[int]float64{1: 12.706, 4: 2.776, 5: 2.571, 10: 2.228, 30: 2.042, 1000: 1.962} {
 		if got := studentT95(df); math.Abs(got/want-1) > .005 {

@@ -16,14 +16,21 @@ type Check struct {
 	Workload   string             `json:"workload"`
 	Metric     history.Metric     `json:"metric"`
 	Recorded   float64            `json:"recorded"`
-	Spread     float64            `json:"spread"`
-	Repeats    int                `json:"repeats"`
-	Now        float64            `json:"now"`
-	// Tolerance is the largest difference that the stated spread explains: the
-	// half width of the 95 % prediction interval for one more repeat, by
-	// Student's t with Repeats-1 degrees of freedom.
+	// Spread is the recorded repeats' standard deviation; a single one has none,
+	// and borrows the relative spread that the record has of the workload, or of
+	// all. Borrowed says so.
+	Spread   float64 `json:"spread"`
+	Borrowed bool    `json:"borrowed"`
+	Repeats  int     `json:"repeats"`
+	Now      float64 `json:"now"`
+	// Tolerance is the largest difference that the spread explains: the half
+	// width of the 95 % prediction interval for one more repeat, by Student's t
+	// with the degrees of freedom of Spread.
 	Tolerance float64 `json:"tolerance"`
 	Within    bool    `json:"within"`
+	// Unknown is true where no spread is known, so that nothing is judged:
+	// Spread, Tolerance and Within say nothing.
+	Unknown bool `json:"unknown"`
 }
 
 // Verify measures n recorded co-locations of this class again, chosen by the
@@ -32,7 +39,9 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 	recorded := map[history.Cell]history.Sample{}
 	var colocations []cluster.Colocation
 	seen := map[string]bool{}
-	for _, r := range history.Aggregate(s.Log.Samples()) {
+	record := history.Aggregate(s.Log.Samples())
+	pooled := scattersOf(record)
+	for _, r := range record {
 		if r.Class != s.Class {
 			continue
 		}
@@ -58,7 +67,7 @@ func (s *Session) Verify(ctx context.Context, n int, seed int64) ([]Check, error
 		}
 		for _, now := range history.Aggregate(raw) {
 			if r, ok := recorded[now.Cell()]; ok {
-				out = append(out, check(r, now))
+				out = append(out, pooled.check(r, now))
 			}
 		}
 	}
@@ -75,24 +84,31 @@ func (s *Session) knows(c cluster.Colocation) bool {
 	return true
 }
 
-func check(recorded, now history.Sample) Check {
+func (p scatters) check(recorded, now history.Sample) Check {
 	c := Check{
 		Colocation: recorded.Colocation, Workload: recorded.Workload, Metric: recorded.Metric,
 		Recorded: recorded.Value, Spread: recorded.Spread, Repeats: recorded.Repeats, Now: now.Value,
 	}
-	n := float64(recorded.Repeats)
-	c.Tolerance = studentT95(recorded.Repeats-1) * recorded.Spread * math.Sqrt(1+1/n)
+	df := recorded.Repeats - 1
+	if df < 1 {
+		of := p.of(recorded)
+		if !of.known() || recorded.Value == 0 { // a relative spread of 0 says nothing
+			c.Unknown = true
+			return c
+		}
+		c.Spread, c.Borrowed, df = of.relative*recorded.Value, true, of.df
+	}
+	n := float64(max(recorded.Repeats, 1))
+	c.Tolerance = studentT95(df) * c.Spread * math.Sqrt(1+1/n)
 	c.Within = math.Abs(c.Now-c.Recorded) <= c.Tolerance
 	return c
 }
 
-// studentT95 is the two-sided 95 % quantile of Student's t: exact to 0.5 %
-// (Cornish-Fisher above 4 degrees of freedom, Abramowitz & Stegun 26.7.5).
+// studentT95 is the two-sided 95 % quantile of Student's t with at least one
+// degree of freedom: exact to 0.5 % (Cornish-Fisher above 4, Abramowitz & Stegun
+// 26.7.5).
 func studentT95(df int) float64 {
-	switch small := []float64{0, 12.706, 4.303, 3.182, 2.776}; {
-	case df < 1:
-		return math.Inf(1)
-	case df < len(small):
+	if small := []float64{math.NaN(), 12.706, 4.303, 3.182, 2.776}; df < len(small) {
 		return small[df]
 	}
 	const z = 1.959964

@@ -43,7 +43,8 @@ on disk at once: after Ctrl-C the same command goes on where it was. Until it is
 done, FILE.unfinished stands beside the record and holds that command.
 
 --verify ends with exit code 3 where a cell lies outside what its spread states,
-and with 1 where more do than chance explains.
+and with 1 where more do than chance explains, or where nothing was repeated, so
+that no cell can be judged.
 
 The suite that ships needs the Debian packages of profile/suite/packages.txt;
 docs/profile.md explains how to write another one.`,

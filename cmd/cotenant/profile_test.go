@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/profile"
 )
 
@@ -123,6 +125,55 @@ func TestVerifyExitCodes(t *testing.T) {
 		if got := exitOf(err); got != c.want {
 			t.Errorf("%d outside: exit %d (%v); want %d", c.outside, got, err, c.want)
 		}
+	}
+}
+
+// Cells that nothing tells the spread of are neither within nor outside.
+func TestUnknownSpreadsAreNotJudged(t *testing.T) {
+	checks := []profile.Check{
+		{Workload: "a", Recorded: 10, Now: 10, Spread: 1, Tolerance: 2, Repeats: 3, Within: true},
+		{Workload: "a", Recorded: 10, Now: 11, Spread: 1, Tolerance: 2, Repeats: 1, Borrowed: true, Within: true},
+		{Workload: "b", Recorded: 10, Now: 11, Repeats: 1, Unknown: true},
+	}
+	var table, rows strings.Builder
+	if err := (&profileFlags{output: "table"}).printChecks(&table, checks); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"spread unknown", "(10.0%)", "0 of 2 cells outside; chance allows 1; 1 more could not be judged"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("no %q in\n%s", want, &table)
+		}
+	}
+	if err := (&profileFlags{output: "json"}).printChecks(&rows, checks); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(rows.String(), `"spread":null,"tolerance":null,"within":null`); n != 1 {
+		t.Errorf("%d rows without a verdict, want 1:\n%s", n, &rows)
+	}
+	if err := (&profileFlags{output: "json"}).printChecks(io.Discard, checks[2:]); exitOf(err) != exitFailed || !strings.Contains(err.Error(), "none of 1 cells could be judged") {
+		t.Errorf("nothing judged: %v", err)
+	}
+}
+
+// A record with one repeat a cell shows what is not known as such.
+func TestProfileOfOneRepeat(t *testing.T) {
+	const line = `{"source":"profile","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:04:06Z","colocation":%s,"workload":"a","metric":"rate","value":%g,"repeats":1}`
+	samples, _, err := formats.ReadJSONL(strings.NewReader(fmt.Sprintf(line+"\n"+line, `{"a":1}`, 10., `{"a":1,"b":1}`, 10.)), formats.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table, rows strings.Builder
+	if err := (&profileFlags{output: "table"}).print(&table, samples); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(table.String(), "0.0%") || strings.Contains(table.String(), "0.000") || strings.Contains(table.String(), "NaN") {
+		t.Errorf("an unknown spread is not shown as unknown:\n%s", &table)
+	}
+	if err := (&profileFlags{output: "json"}).print(&rows, samples); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(rows.String(), `"spread":null,"performance":1,"performance_error":null,"within_noise":null`); n != 2 {
+		t.Errorf("%d of 2 rows say that the spread is unknown:\n%s", n, &rows)
 	}
 }
 
