@@ -81,6 +81,20 @@ func (s Sample) Performance() (v float64, ok bool) {
 	return s.Value / s.Alone, true
 }
 
+// What no measurement reaches: beyond it a unit was taken for another, or a
+// digit slipped, and the mean of any plan with it in would be nonsense.
+const (
+	// MostRate bounds Value/Alone of a rate. Neighbours can help, such as a cache
+	// its client, but no program waits alone for 999 of 1000 parts of its time.
+	MostRate = 1000
+	// MostLatency bounds Value/Alone of a latency, which a full queue can raise
+	// from 100 microseconds to the 100 seconds of a timeout.
+	MostLatency = 1e6
+	// mostValue bounds Value and Alone. It is more than any unit counts to, and its
+	// square is still a number.
+	mostValue = 1e30
+)
+
 // Validate reports the first field that cannot be right.
 func (s Sample) Validate() error {
 	switch {
@@ -118,8 +132,36 @@ func (s Sample) Validate() error {
 		if math.IsNaN(f.value) || math.IsInf(f.value, 0) || f.value < 0 {
 			return fmt.Errorf("%s: %g; must be finite and not negative", f.name, f.value)
 		}
+		if f.name != "spread" && f.value > mostValue {
+			return fmt.Errorf("%s: %g is more than anything counts to, %g; correct it", f.name, f.value, mostValue)
+		}
+	}
+	return s.CheckAgainst(s.Alone)
+}
+
+// CheckAgainst reports a value that can't be beside what was measured alone,
+// here or in another sample; 0 says that this is unknown.
+func (s Sample) CheckAgainst(alone float64) error {
+	most := float64(MostRate)
+	if s.Metric != Rate {
+		most = MostLatency
+	}
+	switch {
+	case alone == 0, s.Metric != Rate && s.Value == 0: // a latency of 0 was not measured
+	case s.Colocation.Alone() && !s.elsewhere() && apart(min(s.Value, alone), max(s.Value, alone), s.Spread):
+		return fmt.Errorf("value: %g of a single task, where its %s alone is given as %g: both are what it does alone, and must be the same; correct one, or leave alone out",
+			s.Value, s.Metric, alone)
+	case s.Value/alone > most:
+		return fmt.Errorf("value: %g is %.4g times the %s alone, %g; more than %g times is a mistake, perhaps of the unit: correct one of them",
+			s.Value, s.Value/alone, s.Metric, alone, most)
 	}
 	return nil
+}
+
+// elsewhere tells that tasks in other places set the value, too: a worker alone
+// on its node waits for those on others.
+func (s Sample) elsewhere() bool {
+	return s.Scope == ScopeRack || s.Span == cluster.SpanRack || s.Span == cluster.SpanApart || s.Workers > 1
 }
 
 // checkName refuses the names that would make a co-location's key ambiguous

@@ -17,6 +17,11 @@ func valid() Sample {
 	}
 }
 
+// single is a sample of a task alone, with what it is said to do alone.
+func single(value, alone float64) Sample {
+	return Sample{Colocation: cluster.Colocation{"redis": 1}, Workload: "redis", Metric: Rate, Value: value, Alone: alone}
+}
+
 func TestValidateNamesTheFieldAndTheValue(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
@@ -46,6 +51,19 @@ func TestValidateNamesTheFieldAndTheValue(t *testing.T) {
 		{"NaN", func(s *Sample) { s.Value = math.NaN() }, "value: NaN"},
 		{"infinite", func(s *Sample) { s.Alone = math.Inf(1) }, "alone: +Inf"},
 		{"negative spread", func(s *Sample) { s.Spread = -0.1 }, "spread: -0.1"},
+		{"past any count", func(s *Sample) { s.Value, s.Alone = 1e31, 1e31 }, "value: 1e+31 is more than anything counts to"},
+		{"a rate past sense", func(s *Sample) { s.Value, s.Alone = 1e9, 8 }, "value: 1e+09 is 1.25e+08 times the rate alone, 8"},
+		{"a rate that neighbours help", func(s *Sample) { s.Value = 900 }, ""},
+		{"a latency of a full queue", func(s *Sample) { s.Metric, s.Value, s.Alone = P99, 60, 1e-4 }, ""},
+		{"a latency in nanoseconds", func(s *Sample) { s.Metric, s.Value, s.Alone = P99, 2e6, 1e-3 }, "times the p99 alone, 0.001"},
+		{"alone at twice its rate alone", func(s *Sample) { *s = single(10, 5) }, "value: 10 of a single task, where its rate alone is given as 5"},
+		{"alone at half its rate alone", func(s *Sample) { *s = single(5, 10) }, "value: 5 of a single task"},
+		{"standing still alone", func(s *Sample) { *s = single(0, 10) }, "value: 0 of a single task"},
+		{"alone as alone, by the tolerance", func(s *Sample) { *s = single(8, 10) }, ""},
+		{"alone as alone, by its spread", func(s *Sample) { *s = single(5, 10); s.Spread = 1 }, ""},
+		{"alone here, with workers elsewhere", func(s *Sample) { *s = single(5, 10); s.Workers = 4 }, ""},
+		{"alone here, apart from its server", func(s *Sample) { *s = single(5, 10); s.Span = cluster.SpanApart }, ""},
+		{"a latency that was not measured", func(s *Sample) { *s = single(0, 10); s.Metric = P99 }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := valid()

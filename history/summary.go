@@ -66,6 +66,17 @@ const (
 	Sigmas    = 4
 )
 
+// apart says whether two values contradict each other; spread is the standard
+// deviation of their difference.
+func apart(low, high, spread float64) bool { return high-low > Tolerance*high+Sigmas*spread }
+
+// Culprits is an error about certain samples. Where they were read from, who
+// read them can say.
+type Culprits interface {
+	error
+	Culprits() []Sample
+}
+
 // Contradiction is a cell whose lowest and highest measurement can't both be
 // right, by Tolerance and Sigmas.
 type Contradiction struct {
@@ -74,12 +85,29 @@ type Contradiction struct {
 	// LowAt and HighAt their positions in the samples given to Summarise.
 	Low, High     float64
 	LowAt, HighAt int
+	// samples are those two, as they were given.
+	samples [2]Sample
 }
 
-// Error says which cell was measured twice, and how.
+// Error says which cell was measured twice, and how: in the samples' own
+// numbers, which are what one looks for in a file.
 func (c Contradiction) Error() string {
-	return fmt.Sprintf("%s: measured as %g and as %g; remove the wrong one, or give them the classes they were measured on",
-		c.Cell, c.Low, c.High)
+	low, high := fmt.Sprint(c.samples[0].Value), fmt.Sprint(c.samples[1].Value)
+	if a, b := c.samples[0].Alone, c.samples[1].Alone; a != b {
+		low, high = low+besides(a), high+besides(b)
+	}
+	return fmt.Sprintf("%s: measured as %s and as %s; remove the wrong one, or give them the classes they were measured on",
+		c.Cell, low, high)
+}
+
+// Culprits implements the interface of that name.
+func (c Contradiction) Culprits() []Sample { return c.samples[:] }
+
+func besides(alone float64) string {
+	if alone == 0 {
+		return " (alone not given)"
+	}
+	return fmt.Sprintf(" (alone %g)", alone)
 }
 
 // Summary is what Summarise makes of samples.
@@ -160,7 +188,8 @@ func merge(samples []Sample, in []int) (Sample, *Contradiction, int) {
 		}
 	}
 	out.Value, out.Repeats, out.Spread = mean, int(n), math.Sqrt(squares/max(n-1, 1))
-	if clash.High-clash.Low > Tolerance*clash.High+Sigmas*math.Hypot(lowSpread, highSpread) {
+	if apart(clash.Low, clash.High, math.Hypot(lowSpread, highSpread)) {
+		clash.samples = [2]Sample{samples[clash.LowAt], samples[clash.HighAt]}
 		return out, &clash, duplicates(samples, in)
 	}
 	return out, nil, duplicates(samples, in)

@@ -79,6 +79,23 @@ func TestSummariseReportsContradictions(t *testing.T) {
 	}
 }
 
+// The error quotes what stands in the samples, not what was made of it.
+func TestContradictionsQuoteTheSamples(t *testing.T) {
+	a, b := measured(8, 0, 1), measured(2, 0, 1)
+	a.Alone, b.Alone = 10, 40
+	err := Summarise([]Sample{a, b}).Contradictions[0]
+	if want := "measured as 2 (alone 40) and as 8 (alone 10)"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v lacks %q", err, want)
+	}
+	if at := err.Culprits(); at[0].Value != 2 || at[1].Value != 8 {
+		t.Errorf("culprits %+v", at)
+	}
+	b.Alone = 0
+	if err := Summarise([]Sample{a, b}).Contradictions[0]; !strings.Contains(err.Error(), "2 (alone not given) and as 8 (alone 10)") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestSummariseOtherCells(t *testing.T) {
 	base := valid()
 	for name, do := range map[string]func(*Sample){

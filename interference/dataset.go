@@ -53,6 +53,15 @@ type dataset struct {
 	index []map[string]int // by class: key -> row
 }
 
+// atFault is an error about one sample; it implements history.Culprits.
+type atFault struct {
+	sample history.Sample
+	error
+}
+
+func (a atFault) Unwrap() error              { return a.error }
+func (a atFault) Culprits() []history.Sample { return []history.Sample{a.sample} }
+
 // usable says whether a sample describes tasks that share one node or device.
 // The rate of a job of several workers is set by all places that they sit in.
 func usable(s history.Sample) bool {
@@ -70,7 +79,7 @@ func cells(samples []history.Sample, want []history.Metric) ([]history.Sample, e
 	kept := make([]history.Sample, 0, len(samples))
 	for i, s := range samples {
 		if err := s.Validate(); err != nil {
-			return nil, fmt.Errorf("sample %d: %w", i, err)
+			return nil, fmt.Errorf("sample %d: %w", i, atFault{s, fmt.Errorf("%s: %w", s.Cell(), err)})
 		}
 		if s.Colocation.Tasks() > maxCount {
 			return nil, fmt.Errorf("sample %d: colocation: %d tasks on one node; at most %d", i, s.Colocation.Tasks(), maxCount)
@@ -94,20 +103,38 @@ func cells(samples []history.Sample, want []history.Metric) ([]history.Sample, e
 	} else if n > 1 {
 		return nil, fmt.Errorf("contradictory samples: %w (and %d more cells)", sum.Contradictions[0], n-1)
 	}
-	return sum.Samples, withAlone(sum.Samples)
+	alone := aloneOf(sum.Samples)
+	for _, s := range kept {
+		if s.Alone == 0 && !s.Colocation.Alone() {
+			if err := s.CheckAgainst(alone[s.Cell().AloneCell()]); err != nil {
+				return nil, atFault{s, fmt.Errorf("%s: %w", s.Cell(), err)}
+			}
+		}
+	}
+	return sum.Samples, withAlone(sum.Samples, alone)
 }
 
-// withAlone fills in Alone from the samples of single tasks.
-func withAlone(cells []history.Sample) error {
+// aloneOf are the values of single tasks.
+func aloneOf(cells []history.Sample) map[history.Cell]float64 {
 	alone := map[history.Cell]float64{}
 	for _, s := range cells {
 		if s.Colocation.Alone() {
 			alone[s.Cell()] = s.Value
 		}
 	}
+	return alone
+}
+
+// withAlone fills in Alone from the samples of single tasks.
+func withAlone(cells []history.Sample, alone map[history.Cell]float64) error {
 	for i, s := range cells {
+		measured := false
 		if s.Alone == 0 {
-			cells[i].Alone = alone[s.Cell().AloneCell()]
+			cells[i].Alone, measured = alone[s.Cell().AloneCell()]
+		}
+		if cells[i].Alone == 0 && measured {
+			return fmt.Errorf("%s: the %s of %s alone was measured as 0, from which no performance can be reckoned: measure %s alone again, or remove its samples",
+				s.Cell(), s.Metric, s.Workload, s.Workload)
 		}
 		if cells[i].Alone == 0 {
 			return fmt.Errorf("%s: its %s alone is unknown: measure %s alone, or give the field \"alone\"", s.Cell(), s.Metric, s.Workload)

@@ -66,7 +66,10 @@ func TestPooledRepeatsGiveTheSpreadOfTheirMean(t *testing.T) {
 }
 
 func TestFitRefusesBadSamples(t *testing.T) {
-	pair := cluster.Colocation{"a": 1, "b": 1}
+	pair, alone := cluster.Colocation{"a": 1, "b": 1}, cluster.Colocation{"a": 1}
+	bare := func(c cluster.Colocation, value float64) history.Sample {
+		return history.Sample{Colocation: c, Workload: "a", Metric: history.Rate, Value: value}
+	}
 	for name, c := range map[string]struct {
 		kind    string
 		samples []history.Sample
@@ -77,6 +80,10 @@ func TestFitRefusesBadSamples(t *testing.T) {
 		"invalid":       {"table", []history.Sample{rate(pair, "a", 1), rate(pair, "c", 1)}, []string{"sample 1", `"c"`}},
 		"no alone":      {"table", []history.Sample{{Class: "k80", Colocation: pair, Workload: "a", Metric: history.P99, Value: 2}}, []string{"p99 of a", "k80", "measure a alone"}},
 		"contradiction": {"table", []history.Sample{rate(pair, "a", .9), rate(pair, "a", .2)}, []string{"contradictory", "a+b", "0.9", "0.2"}},
+		"alone twice":   {"table", []history.Sample{{Colocation: alone, Workload: "a", Metric: history.Rate, Value: 10, Alone: 5}}, []string{"sample 0", "rate of a in a", "10", "alone is given as 5"}},
+		"alone 0":       {"table", []history.Sample{bare(alone, 0), bare(pair, 3)}, []string{"the rate of a alone was measured as 0"}},
+		"huge":          {"linear", []history.Sample{rate(pair, "a", 1e308)}, []string{"sample 0", "value: 1e+308"}},
+		"huge, apart":   {"linear", []history.Sample{bare(alone, 2), bare(pair, 1e9)}, []string{"rate of a in a+b", "1e+09 is 5e+08 times the rate alone, 2"}},
 		"only racks":    {"table", []history.Sample{{Scope: history.ScopeRack, Colocation: pair, Workload: "a", Metric: history.Rate, Value: 1, Alone: 1}}, []string{"single node"}},
 	} {
 		_, err := interference.Fit(c.kind, c.samples, interference.Options{})

@@ -92,7 +92,7 @@ func (f *podsFlags) model(in *inputs, log io.Writer) (interference.Model, error)
 	}
 	m, err := interference.Override(s.belief, samples)
 	if err != nil {
-		return nil, fmt.Errorf("--samples %s over --model %s: %w", f.source.samples, f.source.model, err)
+		return nil, fmt.Errorf("--samples %s over --model %s: %w", f.source.samples, f.source.model, f.source.located(err))
 	}
 	return m, nil
 }

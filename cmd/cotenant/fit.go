@@ -107,10 +107,10 @@ func (f *fitFlags) run(cmd *cobra.Command) error {
 	}
 	rows, err := f.evaluate(cmd.Context(), log, samples, sizes)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, f.source.located(err))
 	}
 	if f.out != "" || f.onnx != "" {
-		if err := f.save(cmd.Context(), log, samples); err != nil {
+		if err := f.save(cmd.Context(), log, samples, name); err != nil {
 			return err
 		}
 	}
@@ -282,7 +282,7 @@ func (r *fitRow) hold(m interference.Model, metric history.Metric, held []histor
 }
 
 // save fits on everything and writes the files, each whole or not at all.
-func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sample) error {
+func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sample, name string) error {
 	if ctx.Err() != nil {
 		return stopped("no model was written")
 	}
@@ -294,7 +294,7 @@ func (f *fitFlags) save(ctx context.Context, log io.Writer, samples []history.Sa
 	})
 	bar.end()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", name, f.source.located(err))
 	}
 	files, err := f.files(m)
 	if err != nil {

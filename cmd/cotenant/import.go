@@ -172,7 +172,7 @@ func (f *importFlags) contradictions(log io.Writer, file string, sum history.Sum
 			fmt.Fprintf(log, "%s: %d more contradictions\n", file, len(sum.Contradictions)-most)
 			return nil
 		}
-		text := fmt.Sprintf("%s: lines %d and %d contradict each other: %v", file, rep.Where[c.LowAt], rep.Where[c.HighAt], c)
+		text := fmt.Sprintf("%s: %ss %d and %d contradict each other: %v", file, rep.Unit, rep.Where[c.LowAt], rep.Where[c.HighAt], c)
 		if f.strict {
 			return errors.New(text)
 		}

@@ -146,6 +146,7 @@ func (f *planJobsFlags) specs(in *inputs) ([]compare.Spec, error) {
 
 // world reads what is known of speeds, and the model that a policy believes.
 func (f *planJobsFlags) world(in *inputs, log io.Writer) (*compare.World, interference.Model, error) {
+	source := &sourceFlags{samples: f.samples, columns: f.columns, strict: f.strict}
 	var samples []history.Sample
 	var err error
 	switch {
@@ -158,7 +159,7 @@ func (f *planJobsFlags) world(in *inputs, log io.Writer) (*compare.World, interf
 	case f.throughputs != "":
 		samples, err = readThroughputs(in, log, f.throughputs, f.strict, f.exclude)
 	case f.samples != "":
-		samples, err = (&sourceFlags{samples: f.samples, columns: f.columns, strict: f.strict}).readSamples(in, log)
+		samples, err = source.readSamples(in, log)
 	default:
 		return nil, nil, wrongUse("how fast do jobs run? give --throughputs FILE or --samples FILE, or --contention")
 	}
@@ -167,7 +168,7 @@ func (f *planJobsFlags) world(in *inputs, log io.Writer) (*compare.World, interf
 	}
 	w, err := compare.Known(samples, nil, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, source.located(err)
 	}
 	if f.model == "" {
 		return w, w.Table, nil

@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/history/formats"
@@ -27,7 +31,51 @@ func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, 
 	if err != nil {
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
+	f.raw, f.places = samples, report
 	return history.Joined(samples), nil
+}
+
+// located adds to an error about certain samples where in the file those are,
+// as far as that is known.
+func (f *sourceFlags) located(err error) error {
+	var about history.Culprits
+	if !errors.As(err, &about) {
+		return err
+	}
+	var at []string
+	for _, c := range about.Culprits() {
+		if i := f.find(c); i >= 0 {
+			at = append(at, strconv.Itoa(f.places.Where[i]))
+		}
+	}
+	at = slices.Compact(at)
+	switch len(at) {
+	case 0:
+		return err
+	case 1:
+		return fmt.Errorf("%s %s: %w", f.places.Unit, at[0], err)
+	}
+	return fmt.Errorf("%ss %s: %w", f.places.Unit, strings.Join(at, " and "), err)
+}
+
+// find is the position among what was read of a sample that has since been
+// given its value alone, perhaps, and lost what does not matter to a model; -1
+// where it is not there, as when it is the mean of several.
+func (f *sourceFlags) find(want history.Sample) int {
+	key := want.Colocation.Key()
+	like := -1
+	for i, s := range f.raw {
+		if s.Value != want.Value || s.Workload != want.Workload || s.Class != want.Class || s.Metric != want.Metric || s.Colocation.Key() != key {
+			continue
+		}
+		if s.Alone == want.Alone {
+			return i
+		}
+		if s.Alone == 0 && like < 0 {
+			like = i
+		}
+	}
+	return like
 }
 
 func readStore(file string) ([]history.Sample, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 )
@@ -19,6 +20,9 @@ type sourceFlags struct {
 	samples, model string
 	columns        []string
 	strict         bool
+	// raw is what readSamples read, places where each of it stands in the file.
+	raw    []history.Sample
+	places formats.Report
 }
 
 func (f *sourceFlags) register(cmd *cobra.Command) {
@@ -69,7 +73,7 @@ func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 		s.most = mostTogether(samples)
 		s.truthName = name
 		if s.truth, err = interference.Fit(interference.KindTable, samples, interference.Options{}); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, f.located(err))
 		}
 		s.belief, s.beliefName = s.truth, name
 	}

@@ -52,7 +52,7 @@ func (f *trainServicesFlags) worlds(ctx context.Context, in *inputs, log io.Writ
 			f.slots = min(max(2, mostTogether(samples)), maxTrainSlots)
 		}
 		if m, err = f.believe(ctx, log, samples); err != nil {
-			return w, fmt.Errorf("--samples %s: %w", f.source.samples, err)
+			return w, fmt.Errorf("--samples %s: %w", f.source.samples, f.source.located(err))
 		}
 	default:
 		return f.anyWorlds(ctx, log)

@@ -45,7 +45,7 @@ func (f *trainFlags) readWorld(in *inputs, log io.Writer) (*compare.World, error
 	}
 	w, err := compare.Known(samples, nodes, nil)
 	if err != nil {
-		return nil, fmt.Errorf("--samples %s: %w", f.samples, err)
+		return nil, fmt.Errorf("--samples %s: %w", f.samples, source.located(err))
 	}
 	if len(w.Runnable()) == 0 {
 		return nil, fmt.Errorf("--samples %s: no workload has a rate alone on every class of --nodes %s", f.samples, f.world.nodes)

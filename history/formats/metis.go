@@ -68,6 +68,9 @@ func (m *metis) row(n int, raw []byte, tasks, rate []float64, latency [2][]float
 	if err == nil {
 		err = m.check(tasks, rate, latency)
 	}
+	if err == nil {
+		err = m.sound(c, tasks, rate)
+	}
 	if err != nil {
 		return m.bad(n, err)
 	}
@@ -139,6 +142,20 @@ func (m *metis) check(tasks, rate []float64, latency [2][]float64) error {
 			case tasks[w] > 0 && i == 0 && math.IsNaN(v):
 				return badField(field, "NaN", "is no measurement, where %g tasks of %s run", tasks[w], name)
 			}
+		}
+	}
+	return nil
+}
+
+// sound refuses rates that can't be beside the 1 of a task alone.
+func (m *metis) sound(c cluster.Colocation, tasks, rate []float64) error {
+	for w, name := range m.workloads {
+		if tasks[w] == 0 {
+			continue
+		}
+		s := history.Sample{Colocation: c, Workload: name, Metric: history.Rate, Value: rate[w], Alone: 1}
+		if err := s.CheckAgainst(s.Alone); err != nil {
+			return fmt.Errorf("rps_%s: %w", name, err)
 		}
 	}
 	return nil

@@ -78,8 +78,9 @@ type Report struct {
 	// Warnings say in words what was left out and why.
 	Warnings []string `json:"warnings,omitempty"`
 	// Where holds the line (or row) of each sample returned; nil for formats
-	// that hold no samples.
-	Where []int `json:"-"`
+	// that hold no samples. Unit says which of them it is: "line", "row", "item".
+	Where []int  `json:"-"`
+	Unit  string `json:"-"`
 }
 
 // RecordError is a bad record: where it is, and what is wrong with it.
@@ -135,9 +136,8 @@ func quoteShort(s string) string {
 type reporter struct {
 	Options
 	Report
-	unit   string // of records
-	hidden int    // warnings about records beyond maxWarnings
-	first  error  // about a bad record
+	hidden int   // warnings about records beyond maxWarnings
+	first  error // about a bad record
 	seen   map[uint64]struct{}
 	hash   maphash.Hash
 	// samples are those taken in so far; Report.Where goes with them.
@@ -147,7 +147,7 @@ type reporter struct {
 }
 
 func newReporter(o Options, unit string) *reporter {
-	return &reporter{Options: o, unit: unit, seen: map[uint64]struct{}{}}
+	return &reporter{Options: o, Report: Report{Unit: unit}, seen: map[uint64]struct{}{}}
 }
 
 // fatal is an error about the file as a whole.
@@ -157,7 +157,7 @@ func (r *reporter) fatal(format string, args ...any) error {
 
 // at is err with its place.
 func (r *reporter) at(n int, err error) error {
-	e := &RecordError{File: r.Name, Unit: r.unit, Number: n, Err: err}
+	e := &RecordError{File: r.Name, Unit: r.Unit, Number: n, Err: err}
 	var f *fieldError
 	if errors.As(err, &f) {
 		e.Field, e.Value, e.Err = f.field, f.value, f.err

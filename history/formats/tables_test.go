@@ -151,7 +151,7 @@ func TestSourceAndClass(t *testing.T) {
 // anySample draws valid samples, odd names among them.
 func anySample(t *rapid.T) history.Sample {
 	name := rapid.StringMatching(`[a-zA-Z0-9_./äß"',;:{}=-]([a-z ",:\\]{0,5}[a-z0-9"])?`)
-	number := rapid.OneOf(rapid.Float64Range(0, 1e308), rapid.Float64Range(0, 2), rapid.Just(0.0))
+	number := rapid.OneOf(rapid.Float64Range(0, 1e29), rapid.Float64Range(0, 2), rapid.Just(0.0))
 	s := history.Sample{
 		Source: rapid.OneOf(rapid.Just(""), name).Draw(t, "source"), Class: rapid.OneOf(rapid.Just(""), name).Draw(t, "class"),
 		Scope:      rapid.SampledFrom([]history.Scope{"", history.ScopeNode, history.ScopeDevice, history.ScopeRack}).Draw(t, "scope"),
@@ -165,6 +165,9 @@ func anySample(t *rapid.T) history.Sample {
 		Repeats: rapid.IntRange(0, 9).Draw(t, "repeats"),
 	}
 	s.Workload = rapid.SampledFrom(s.Colocation.Workloads()).Draw(t, "workload")
+	if alone := s.Value * rapid.Float64Range(0.01, 9).Draw(t, "alone"); !s.Colocation.Alone() {
+		s.Alone = alone
+	}
 	if rapid.Bool().Draw(t, "timed") {
 		s.Start = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "start"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 		s.End = s.Start.Add(time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "length")))
