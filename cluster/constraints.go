@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Constraints are the hard rules of a cluster, by workload. They hold for
@@ -34,8 +37,30 @@ type AntiAffinity struct {
 type Spread struct {
 	Workload string `json:"workload"`
 	Key      string `json:"key"`
-	// MaxSkew is at least 1; 0 means 1.
+	// MaxSkew is at least 1; 0 means 1. Written out, 0 is refused, as Kubernetes
+	// does: it would forbid the first task.
 	MaxSkew int `json:"max_skew,omitempty"`
+}
+
+// UnmarshalJSON tells a max_skew that is left out from one that is 0.
+func (s *Spread) UnmarshalJSON(data []byte) error {
+	type plain Spread
+	given := struct {
+		*plain
+		MaxSkew *int `json:"max_skew"`
+	}{plain: (*plain)(s)}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&given); err != nil {
+		return err
+	}
+	if given.MaxSkew != nil {
+		if *given.MaxSkew < 1 {
+			return fmt.Errorf("spread of %q over %q: max_skew %d; give at least 1, or leave it out for 1", s.Workload, s.Key, *given.MaxSkew)
+		}
+		s.MaxSkew = *given.MaxSkew
+	}
+	return nil
 }
 
 // validate reports the first rule that makes no sense, and what to do.
@@ -66,6 +91,12 @@ func (c Constraints) validate() error {
 		for i, t := range c.Tolerations[w] {
 			if t.Key == "" && !t.Exists {
 				return fmt.Errorf("tolerations[%s][%d]: key is empty and exists is false; set one", w, i)
+			}
+			if t.Exists && t.Value != "" {
+				return fmt.Errorf("tolerations[%s][%d]: value %q beside exists: true, which tolerates every value; keep one", w, i, t.Value)
+			}
+			if t.Effect != "" && !slices.Contains(effects, t.Effect) {
+				return fmt.Errorf("tolerations[%s][%d]: effect %q is none of %s; leave it out for all", w, i, t.Effect, strings.Join(effects, ", "))
 			}
 		}
 	}

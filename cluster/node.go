@@ -55,6 +55,8 @@ const (
 	PreferNoSchedule = "PreferNoSchedule"
 )
 
+var effects = []string{NoSchedule, NoExecute, PreferNoSchedule}
+
 // Taint keeps off the tasks that do not tolerate it. PreferNoSchedule keeps
 // nothing off.
 type Taint struct {
@@ -64,7 +66,8 @@ type Taint struct {
 }
 
 // Toleration lets a task onto nodes with matching taints. An empty Key with
-// Exists matches every taint; an empty Effect matches every effect.
+// Exists matches every taint; an empty Effect matches every effect. With Exists,
+// Value is empty.
 type Toleration struct {
 	Key    string `json:"key,omitempty"`
 	Exists bool   `json:"exists,omitempty"`

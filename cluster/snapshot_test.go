@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -29,6 +30,8 @@ func TestNewSnapshotRefuses(t *testing.T) {
 		`spread[0]: workload "", key "z"`:                     rule(cluster.Constraints{Spread: []cluster.Spread{{Key: "z"}}}),
 		"spread[0]: max_skew -1 is negative":                  rule(cluster.Constraints{Spread: []cluster.Spread{{Workload: "a", Key: "z", MaxSkew: -1}}}),
 		`spread[1]: second rule for workload "a" over "z"`:    rule(cluster.Constraints{Spread: []cluster.Spread{{Workload: "a", Key: "z"}, {Workload: "a", Key: "z"}}}),
+		`tolerations[a][0]: value "x" beside exists: true`: rule(cluster.Constraints{Tolerations: map[string][]cluster.Toleration{"a": {{Key: "k", Exists: true, Value: "x"}}}}),
+		`tolerations[a][0]: effect "Foo" is none of NoSchedule, NoExecute, PreferNoSchedule`: rule(cluster.Constraints{Tolerations: map[string][]cluster.Toleration{"a": {{Key: "k", Effect: "Foo"}}}}),
 		"tolerations[a][0]: key is empty and exists is false": rule(cluster.Constraints{Tolerations: map[string][]cluster.Toleration{"a": {{}}}}),
 	} {
 		if _, err := cluster.NewSnapshot(spec); err == nil || !strings.Contains(err.Error(), wanted) {
@@ -73,5 +76,28 @@ func TestSlots(t *testing.T) {
 	nodes[0].Slots = 0
 	if _, ok := slots(); ok {
 		t.Error("a node without a limit, yet the cluster has one")
+	}
+}
+
+// A max_skew of 0 in a text is no default: Kubernetes refuses it.
+func TestSpreadTellsNoneFromNothing(t *testing.T) {
+	for text, want := range map[string]int{`{"workload":"a","key":"z"}`: 0, `{"workload":"a","key":"z","max_skew":null}`: 0, `{"max_skew":2,"workload":"a","key":"z"}`: 2} {
+		var s cluster.Spread
+		if err := json.Unmarshal([]byte(text), &s); err != nil || s != (cluster.Spread{Workload: "a", Key: "z", MaxSkew: want}) {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
+		again, err := json.Marshal(s)
+		if err != nil || json.Unmarshal(again, &s) != nil || s.MaxSkew != want {
+			t.Errorf("%s: written as %s, %v", text, again, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"workload":"a","key":"z","max_skew":0}`:  `spread of "a" over "z": max_skew 0; give at least 1`,
+		`{"workload":"a","key":"z","max_skew":-1}`: "max_skew -1",
+		`{"workload":"a","key":"z","skew":1}`:      `unknown field "skew"`,
+	} {
+		if err := json.Unmarshal([]byte(text), &cluster.Spread{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an error with %q", text, err, want)
+		}
 	}
 }

@@ -119,6 +119,18 @@ func TestBadInput(t *testing.T) {
 			[]string{"line 4", `"skew"`, "spread[0]", "max_skew"},
 		},
 		{
+			"no skew at all",
+			map[string]string{"c.yaml": "spread: [{workload: web, key: z, max_skew: 0}]\n"},
+			"--batch testdata/batch.csv --nodes 3 --constraints @c.yaml", 1,
+			[]string{"c.yaml", `spread of "web" over "z"`, "max_skew 0", "at least 1"},
+		},
+		{
+			"unknown effect",
+			map[string]string{"c.yaml": "tolerations: {web: [{key: k, effect: Foo}]}\n"},
+			"--batch testdata/batch.csv --nodes 3 --constraints @c.yaml", 1,
+			[]string{"c.yaml", "tolerations[web][0]", `"Foo"`, "NoSchedule, NoExecute, PreferNoSchedule"},
+		},
+		{
 			"wrong kind",
 			map[string]string{"c.yaml": "max_per_node: {web: two}\n"},
 			"--batch testdata/batch.csv --nodes 3 --constraints @c.yaml", 1,

@@ -73,7 +73,8 @@ func checkNode(n *yaml.Node, t reflect.Type, path string) error {
 	if n.Tag == "!!null" {
 		return nil
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
+	// What reads itself has its own form, unless its fields have names in JSON.
+	if reflect.PointerTo(t).Implements(unmarshaler) && (t.Kind() != reflect.Struct || len(fieldNames(t)) == 0) {
 		return nil
 	}
 	switch t.Kind() {

@@ -126,6 +126,14 @@ func (k *kubernetes) pod(m meta, object []byte) error {
 		if t.Key == "" && t.Operator != "Exists" {
 			return badField(fmt.Sprintf("spec.tolerations[%d].operator", i), t.Operator, "must be Exists where there is no key")
 		}
+		if t.Operator == "Exists" && t.Value != "" {
+			return badField(fmt.Sprintf("spec.tolerations[%d].value", i), t.Value, "must be empty where the operator is Exists")
+		}
+		switch t.Effect {
+		case "", cluster.NoSchedule, cluster.NoExecute, cluster.PreferNoSchedule:
+		default:
+			return badField(fmt.Sprintf("spec.tolerations[%d].effect", i), t.Effect, "is none of NoSchedule, NoExecute, PreferNoSchedule")
+		}
 		p.admitted = append(p.admitted, cluster.Toleration{
 			Key: t.Key, Exists: t.Operator == "Exists", Value: t.Value, Effect: t.Effect,
 		})

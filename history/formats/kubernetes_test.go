@@ -56,6 +56,8 @@ var badObjects = []badRecord{
 	{"bad overhead", badPod("overhead: {memory: much}, containers: [{image: a}]", "phase: Pending"), []string{"spec.overhead[memory]", "much"}},
 	{"too much in all", badPod("containers: [{image: a, resources: {requests: {memory: 8Ei}}}, {image: b, resources: {requests: {memory: 7.9Ei}}}]", "phase: Pending"), []string{"memory"}},
 	{"unknown operator", badPod("tolerations: [{key: a, operator: Like}], containers: [{image: a}]", "phase: Pending"), []string{"tolerations[0].operator", "Like"}},
+	{"a value of any value", badPod("tolerations: [{key: a, operator: Exists, value: b}], containers: [{image: a}]", "phase: Pending"), []string{"tolerations[0].value", `"b"`}},
+	{"unknown effect", badPod("tolerations: [{key: a, operator: Exists, effect: Foo}], containers: [{image: a}]", "phase: Pending"), []string{"tolerations[0].effect", "Foo", "NoExecute"}},
 	{"no key and no operator", badPod("tolerations: [{value: a}], containers: [{image: a}]", "phase: Pending"), []string{"tolerations[0].operator", "Exists"}},
 	{"no time", "{kind: Pod, metadata: {name: p9, creationTimestamp: noon}, spec: {containers: [{image: a}]}}", []string{"creationTimestamp", "noon"}},
 }
