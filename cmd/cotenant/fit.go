@@ -85,7 +85,7 @@ is predicted, unless --predicted-only.`,
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed S")
 	fl.StringVar(&f.metric, "metric", "rate", "what to predict: rate, p50, p99")
 	fl.StringVar(&f.class, "class", "", "only the samples of this class (default: all)")
-	fl.StringVar(&f.out, "out", "", "write the model, fitted on all samples, to this `FILE` (neural, unless --model names one kind)")
+	fl.StringVar(&f.out, "out", "", "write the model, fitted on all samples, to this `FILE`: neural, where --model names it, else the one kind that it names")
 	fl.StringVar(&f.onnx, "onnx", "", "write the same model as ONNX to this `FILE`, with its inputs and constants in FILE.json (neural and linear)")
 	fl.BoolVar(&f.predictedOnly, "predicted-only", false, "leave the measured values out of the model")
 	outputFlag(cmd, &f.output)
@@ -133,7 +133,12 @@ func (f *fitFlags) check() ([]int, error) {
 	if f.seeds < 1 {
 		err = errors.Join(err, wrongUse("--seeds %d: at least 1", f.seeds))
 	}
-	if f.onnx != "" && !slices.Contains([]string{interference.KindNeural, interference.KindLinear}, f.kept()) {
+	switch {
+	case f.out == "" && f.onnx == "" || len(f.models) == 0:
+	case f.kept() == "":
+		// The least error would be a choice by one draw and one metric.
+		err = errors.Join(err, wrongUse("--model %s: --out and --onnx write one model, and neural is not among these; compare first, then name the kind to write", strings.Join(f.models, ",")))
+	case f.onnx != "" && !slices.Contains([]string{interference.KindNeural, interference.KindLinear}, f.kept()):
 		err = errors.Join(err, wrongUse("--onnx: a %s model has no ONNX form; give --model neural or linear", f.kept()))
 	}
 	// Found out now, not after the fitting.
@@ -175,12 +180,16 @@ func sameFile(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b) || err == nil && bad == nil && os.SameFile(first, second)
 }
 
-// kept is the kind that --out and --onnx write.
+// kept is the kind that --out and --onnx write; "" where several are named, and
+// neural is not.
 func (f *fitFlags) kept() string {
-	if len(f.models) == 1 {
+	switch {
+	case len(f.models) == 1:
 		return f.models[0]
+	case slices.Contains(f.models, interference.KindNeural):
+		return interference.KindNeural
 	}
-	return interference.KindNeural
+	return ""
 }
 
 func (f *fitFlags) ofClass(samples []history.Sample, name string) ([]history.Sample, error) {

@@ -33,3 +33,21 @@ func TestFitSaysWhereTheSamplesStand(t *testing.T) {
 		}
 	}
 }
+
+// What --out writes is a kind that --model names.
+func TestFitWritesAKindThatWasNamed(t *testing.T) {
+	for _, c := range []struct {
+		models string
+		code   int
+		want   string
+	}{
+		{"linear,forest", exitWrongUse, "--model linear,forest: --out and --onnx write one model, and neural is not among these"},
+		{"forest", exitDone, "m.model: forest,"},
+	} {
+		out := t.TempDir() + "/m.model"
+		_, errs, code := cotenant(t, "fit", "--samples", "testdata/samples.jsonl", "--model", c.models, "--out", out)
+		if code != c.code || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit %d, %q; want %d and %q", c.models, code, errs, c.code, c.want)
+		}
+	}
+}
