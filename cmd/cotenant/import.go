@@ -157,7 +157,16 @@ func (f *importFlags) finish(cmd *cobra.Command, row importRow, samples []histor
 	if err := write(samples); err != nil {
 		return err
 	}
-	return f.show(cmd, row)
+	if err := f.show(cmd, row); err != nil {
+		return err
+	}
+	if row.Skipped > row.Read {
+		// A success all the same, as --strict is there to fail: but one that must
+		// not be taken for a whole file.
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: only %d of %d records were taken in, the other %d are bad (see above): check the columns and the format before you rely on what is left\n",
+			row.File, row.Read, row.Read+row.Skipped, row.Skipped)
+	}
+	return nil
 }
 
 // excludedFamilies are left out of Gavel's files where no flag says otherwise.

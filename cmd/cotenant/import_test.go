@@ -198,6 +198,15 @@ func TestImportFails(t *testing.T) {
 	if code != exitDone || !strings.Contains(errs, "lines 1 and 2 contradict each other: rate of a in a") || !strings.Contains(out, "CONTRADICTIONS") {
 		t.Errorf("a contradiction: exit %d, %s %s; want it named", code, out, errs)
 	}
+	// What is hardly the file is told of last; what is mostly the file is not.
+	const little = "hardly.jsonl: only 1 of 3 records were taken in, the other 2 are bad"
+	hardly := put("hardly.jsonl", cell+"1}\n"+cell+"-5}\n"+cell+"-6}\n")
+	if code, _, errs := importing(t, "", "jsonl", hardly); code != exitDone || !strings.Contains(errs[strings.LastIndex(strings.TrimSpace(errs), "\n")+1:], little) {
+		t.Errorf("exit %d, and the last line of %q is not %q", code, errs, little)
+	}
+	if code, _, errs := importing(t, "", "jsonl", bad); code != exitDone || strings.Contains(errs, "only 1 of 2") {
+		t.Errorf("half of the file: exit %d, %s", code, errs)
+	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
