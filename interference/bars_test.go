@@ -102,3 +102,33 @@ func TestSplitKeepsSinglesAndDrawsBySeed(t *testing.T) {
 		t.Error("more co-locations than there are: no error")
 	}
 }
+
+// Where next to nothing but single tasks was measured, errors are 15 to 50 %,
+// and the intervals have to say so.
+func TestIntervalsFromNextToNothing(t *testing.T) {
+	samples := metisSamples(t, history.Rate)
+	for _, kind := range []string{interference.KindForest, interference.KindNeural} {
+		for _, train := range []int{7, 10, 15} { // 7 are single
+			sum := 0.0
+			const seeds = 3
+			for seed := range uint64(seeds) {
+				fit, held, err := interference.Split(samples, train, seed+1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := interference.Fit(kind, fit, interference.Options{Seed: seed + 1, PredictedOnly: true, Parallel: parallel})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := interference.Evaluate(m, history.Rate, held)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += e.Coverage / seeds
+			}
+			if sum < 0.88 {
+				t.Errorf("%s on %d co-locations: 90 %% intervals hold %.3f", kind, train, sum)
+			}
+		}
+	}
+}

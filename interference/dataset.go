@@ -207,6 +207,18 @@ func (d *dataset) row(class int, ms []member) int {
 	return len(d.rows) - 1
 }
 
+// shared counts the co-locations of several tasks that were measured by a metric
+// (its number in metrics).
+func (d *dataset) shared(metric int) int {
+	n := 0
+	for _, r := range d.rows {
+		if r.obs[metric] != nil && r.tasks() > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // implyAlone adds the rows of single tasks that no sample states by itself:
 // whoever measured a ratio to alone measured alone, and that ratio is 1.
 func (d *dataset) implyAlone() {

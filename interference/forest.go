@@ -89,7 +89,7 @@ func fitForest(d *dataset, o Options) *forest {
 		residuals[j.metric] = append(residuals[j.metric], j.residuals...)
 	}
 	for m := range metrics {
-		f.noise[m] = fitNoise(residuals[m], len(d.classes)*len(d.workloads))
+		f.noise[m] = fitNoise(residuals[m], len(d.classes)*len(d.workloads), d.shared(m))
 	}
 	return f
 }

@@ -38,7 +38,7 @@ func fitLinear(d *dataset, want []int) *linear {
 		}
 	}
 	for m := range metrics {
-		l.noise[m] = fitNoise(residuals[m], len(d.classes)*len(d.workloads))
+		l.noise[m] = fitNoise(residuals[m], len(d.classes)*len(d.workloads), d.shared(m))
 	}
 	return l
 }

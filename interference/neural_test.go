@@ -216,7 +216,7 @@ func TestNoiseHoldsNinetyPercentOfHeavyTails(t *testing.T) {
 		}
 		return rs
 	}
-	n := fitNoise(draw(4000), 2)
+	n := fitNoise(draw(4000), 2, 2000)
 	if n.slope >= 0 {
 		t.Errorf("slope is %g, want it negative: low values are noisier", n.slope)
 	}
@@ -231,6 +231,25 @@ func TestNoiseHoldsNinetyPercentOfHeavyTails(t *testing.T) {
 		if share := float64(k) / 2000; share < 0.87 || share > 0.93 {
 			t.Errorf("group %d: 90 %% intervals hold %.3f", g, share)
 		}
+	}
+}
+
+// Residuals of few co-locations are too small, as those are unlike what is asked:
+// alpha has a floor until there are enough, and not a bit of one from there on.
+func TestNoiseOfLittleIsWide(t *testing.T) {
+	same := []residual{{err: .01}, {err: -.02}, {err: .01, group: 1}}
+	alpha := func(shared int) float32 { return fitNoise(same, 2, shared).alpha[0] }
+	if got := alpha(0); got != thinAlpha {
+		t.Errorf("alpha of nothing %g, want %g", got, thinAlpha)
+	}
+	for shared := range 2 * enoughShared {
+		if alpha(shared) < alpha(shared+1) {
+			t.Errorf("%d shared co-locations: alpha rises from %g to %g", shared, alpha(shared), alpha(shared+1))
+		}
+	}
+	learned := (2*fitNoise(same, 2, 1000).alphaOf(same[:2]) + groupCells*(3*fitNoise(same, 2, 1000).alphaOf(same)+priorCells*priorAlpha)/(3+priorCells)) / (2 + groupCells)
+	if got := alpha(enoughShared); got != float32(learned) || alpha(1000) != got {
+		t.Errorf("alpha of %d shared co-locations %g, want what the residuals say, %g", enoughShared, got, learned)
 	}
 }
 

@@ -44,7 +44,25 @@ const (
 	groupCells             = 20.0
 )
 
-func fitNoise(rs []residual, groups int) noise {
+// Where hardly anything but single tasks is known, what was left out resembles
+// what was learned, and all that is asked later is unlike either: intervals held
+// a twentieth to two thirds of it. So alpha is at least thinAlpha where nothing
+// shared was measured: around 1, as alone, that reaches down to a fifth. The
+// floor falls, cubed as residuals soon tell more than it does, to nothing with
+// enoughShared co-locations: from there on, they tell by themselves.
+const (
+	thinAlpha    = 0.5
+	enoughShared = 50
+)
+
+// floorOf alpha, with a number of shared co-locations known.
+func floorOf(shared int) float64 {
+	left := 1 - float64(min(shared, enoughShared))/enoughShared
+	return thinAlpha * left * left * left
+}
+
+// fitNoise learns from residuals, those of shared co-locations of several tasks.
+func fitNoise(rs []residual, groups, shared int) noise {
 	n := noise{alpha: make([]float32, groups), slope: float32(noiseSlope(rs, groups))}
 	all := n.alphaOf(rs)
 	k := float64(len(rs))
@@ -55,7 +73,7 @@ func fitNoise(rs []residual, groups int) noise {
 	}
 	for g, rs := range by {
 		k := float64(len(rs))
-		n.alpha[g] = float32((k*n.alphaOf(rs) + groupCells*all) / (k + groupCells))
+		n.alpha[g] = float32(max(floorOf(shared), (k*n.alphaOf(rs)+groupCells*all)/(k+groupCells)))
 	}
 	return n
 }

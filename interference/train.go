@@ -234,6 +234,6 @@ func (n *neural) calibrate(d *dataset, l *lesson) {
 	}
 	n.noise = make([]noise, len(n.metrics))
 	for k := range n.metrics {
-		n.noise[k] = fitNoise(residuals[k], len(n.classes)*len(n.workloads))
+		n.noise[k] = fitNoise(residuals[k], len(n.classes)*len(n.workloads), d.shared(n.metrics[k]))
 	}
 }
