@@ -133,8 +133,9 @@ func withAlone(cells []history.Sample, alone map[history.Cell]float64) error {
 			cells[i].Alone, measured = alone[s.Cell().AloneCell()]
 		}
 		if cells[i].Alone == 0 && measured {
-			return fmt.Errorf("%s: the %s of %s alone was measured as 0, from which no performance can be reckoned: measure %s alone again, or remove its samples",
-				s.Cell(), s.Metric, s.Workload, s.Workload)
+			still := history.Sample{Class: s.Class, Colocation: cluster.Colocation{s.Workload: 1}, Workload: s.Workload, Metric: s.Metric}
+			return atFault{still, fmt.Errorf("%s: the %s of %s alone was measured as 0, from which no performance can be reckoned: measure %s alone again, or remove its samples",
+				s.Cell(), s.Metric, s.Workload, s.Workload)}
 		}
 		if cells[i].Alone == 0 {
 			return fmt.Errorf("%s: its %s alone is unknown: measure %s alone, or give the field \"alone\"", s.Cell(), s.Metric, s.Workload)

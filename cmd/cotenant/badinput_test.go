@@ -86,7 +86,7 @@ func TestBadInput(t *testing.T) {
 			"still alone",
 			map[string]string{"s.jsonl": sample(`{"a":1}`, "a", `"value":0`) + sample(`{"a":2}`, "a", `"value":1`)},
 			"--samples @s.jsonl --batch testdata/batch.csv --nodes 3", 1,
-			[]string{"s.jsonl", "the rate of a alone was measured as 0", "measure a alone again"},
+			[]string{"s.jsonl: line 1: ", "the rate of a alone was measured as 0", "measure a alone again"},
 		},
 		{"nothing alone", map[string]string{"s.jsonl": sample(`{"a":2}`, "a", `"value":0.9`)}, "--samples @s.jsonl --batch testdata/batch.csv --nodes 3", 1, []string{"s.jsonl", "a*2", "alone"}},
 		{"no such model", nil, "--model nowhere.model --batch testdata/batch.csv --nodes 3", 1, []string{"--model", `"nowhere.model"`}},
