@@ -28,10 +28,7 @@ class Sum:
 
     def wait(self, begin: int = 0) -> list[float]:
         """See :meth:`cotenant.pace.Exchange.wait`; raises where the process group's timeout is over, too."""
-        # What was summed long ago is not waited for: that would give up the
-        # interpreter's lock, and with it, where cores are scarce, the core.
-        if not (self._work.is_completed() and self._work.is_success()):
-            self._work.wait()
+        self._work.wait()
         return self._row[begin:].tolist()
 
 
