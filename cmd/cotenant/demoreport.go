@@ -56,7 +56,7 @@ var policyWords = map[string]string{
 	"random":        "to any node that has room",
 	"tetris":        "where demand and free resources align best",
 	"paragon":       "classifies workloads by what they cause and bear, then pairs them greedily",
-	"medea":         "turns measurements into rules of who may share a node, then solves an integer program",
+	"medea":         "turns measurements into rules of who may share a node, then solves an integer program; at the threshold that is best by the model",
 	"measured":      "plans with measured co-locations alone, without a model",
 	"greedy":        "to the node where the predicted gain is largest",
 	onePass:         "the policy that was trained, in one pass: each task once, no search",

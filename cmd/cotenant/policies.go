@@ -39,6 +39,9 @@ type builtin struct {
 	make  func(o policyOptions, pessimism float64, params map[string]string) (place.Policy, error)
 }
 
+// medeaTuned is the threshold of medea that the policy finds itself.
+const medeaTuned = "tuned"
+
 // builtins are the policies by name.
 func builtins() map[string]builtin {
 	all := map[string]builtin{
@@ -49,13 +52,13 @@ func builtins() map[string]builtin {
 			return bound.NewMeasured(o.model, bound.Options{Explain: o.explain}), nil
 		}},
 		"medea": {
-			params: []baseline.Param{{Key: "threshold", Standard: strconv.FormatFloat(bound.MedeaThreshold, 'g', -1, 64), Meaning: "the performance that neighbours must leave, above 0"}},
+			params: []baseline.Param{{Key: "threshold", Standard: medeaTuned, Meaning: "the performance that neighbours must leave, above 0; " + medeaTuned + " tries several and takes the plan that is best by the model"}},
 			make: func(o policyOptions, _ float64, params map[string]string) (place.Policy, error) {
-				threshold := bound.MedeaThreshold
-				if text, given := params["threshold"]; given {
+				threshold := 0.0
+				if text, given := params["threshold"]; given && text != medeaTuned {
 					v, err := strconv.ParseFloat(text, 64)
 					if err != nil || !(v > 0) || math.IsInf(v, 0) {
-						return nil, fmt.Errorf("parameter threshold=%s is not a number above 0", text)
+						return nil, fmt.Errorf("parameter threshold=%s is neither %s nor a number above 0", text, medeaTuned)
 					}
 					threshold = v
 				}

@@ -1,8 +1,11 @@
 package bound
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
@@ -10,14 +13,15 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// Medea's parameters. The paper leaves thresholds to the operator.
-const (
-	// MedeaThreshold is the performance below which a neighbour is too many.
-	MedeaThreshold = 0.9
-	// medeaFull is the weight of a node without a free slot, against that of one
-	// violated constraint of one task (the paper's fragmentation term).
-	medeaFull = 0.05
-)
+// medeaFull is the weight of a node without a free slot, against that of one
+// violated constraint of one task (the paper's fragmentation term).
+const medeaFull = 0.05
+
+// medeaThresholds are those that are tried where none is given: close together
+// around the performance of a task alone, where measured ones crowd. Above all
+// performances a constraint allows no neighbour; more than 1 is reached where
+// others help.
+var medeaThresholds = []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1, 1.02, 1.05, 1.1}
 
 // Medea places by constraints derived from measurements, as an integer program
 // that minimises how far they are violated: Garefalakis et al., "Medea:
@@ -33,15 +37,15 @@ type Medea struct {
 	o         Options
 }
 
-// NewMedea makes the policy; threshold 0 means MedeaThreshold.
+// NewMedea makes the policy. The paper leaves thresholds to the operator; with
+// threshold 0 the policy does what a careful one would: it plans with several,
+// and takes the plan that is best by the model.
 func NewMedea(m interference.Model, threshold float64, o Options) *Medea {
-	if threshold == 0 {
-		threshold = MedeaThreshold
-	}
 	return &Medea{m, threshold, o}
 }
 
-// Place plans all pending tasks at once, whatever the objective.
+// Place plans all pending tasks at once. The constraints are of performance,
+// whatever the objective; that says only which threshold is best.
 func (p *Medea) Place(req place.Request) (place.Decision, error) {
 	slots := 0
 	for i := range req.View.Nodes() {
@@ -50,16 +54,73 @@ func (p *Medea) Place(req place.Request) (place.Decision, error) {
 	if slots == 0 {
 		slots = len(req.Tasks()) + len(req.View.Running())
 	}
-	v := &violations{Model: p.model, threshold: p.threshold, slots: slots, limit: map[[3]string]int{}}
-	req.Objective = place.MeanPerformance
-	d, err := New(v, Options{Limit: p.o.Limit}).Place(req)
-	if err != nil {
-		return d, fmt.Errorf("medea: %w", err)
+	thresholds := medeaThresholds
+	if p.threshold != 0 {
+		thresholds = []float64{p.threshold}
+	}
+	var best place.Decision
+	var with *violations
+	var worth medeaWorth
+	curves, tried := map[[3]string][]float64{}, map[string]bool{}
+	for _, threshold := range thresholds {
+		v := &violations{Model: p.model, threshold: threshold, slots: slots, curves: curves, limit: map[[3]string]int{}}
+		key := v.constraints(req)
+		if tried[key] {
+			continue
+		}
+		tried[key] = true
+		d, err := p.plan(req, v)
+		if err != nil {
+			return d, fmt.Errorf("medea: %w", err)
+		}
+		w, err := worthOf(req, d, p.model)
+		if err != nil {
+			return d, fmt.Errorf("medea: %w", err)
+		}
+		if with == nil || w.above(worth) {
+			best, with, worth = d, v, w
+		}
+		if req.Stopped() {
+			break
+		}
 	}
 	if p.o.Explain {
-		d.Why, err = v.explain(req, d)
+		var err error
+		if best.Why, err = with.explain(req, best); err != nil {
+			return best, err
+		}
 	}
-	return d, err
+	return best, nil
+}
+
+// plan solves the integer program.
+func (p *Medea) plan(req place.Request, v *violations) (place.Decision, error) {
+	req.Objective = place.MeanPerformance
+	return (&Policy{model: v, o: Options{Limit: p.o.Limit}}).Place(req)
+}
+
+// medeaWorth is what the model says of a plan.
+type medeaWorth struct {
+	held, unknown int
+	value         float64 // of the objective, higher is better; NaN where some is unknown
+}
+
+func worthOf(req place.Request, d place.Decision, m interference.Model) (medeaWorth, error) {
+	e, err := place.Evaluate(req, d, m)
+	if req.Objective.Minimises() {
+		e.Value = -e.Value
+	}
+	return medeaWorth{e.Held, len(e.Unknown), e.Value}, err
+}
+
+func (w medeaWorth) above(o medeaWorth) bool {
+	if w.held != o.held {
+		return w.held < o.held
+	}
+	if w.unknown != o.unknown {
+		return w.unknown < o.unknown
+	}
+	return w.value > o.value
 }
 
 // explain says for every binding by how much its constraints are violated.
@@ -81,6 +142,7 @@ func (v *violations) explain(req place.Request, d place.Decision) (place.Reasons
 		if kept < 1-medeaFull {
 			words = fmt.Sprintf("%s violates the constraints of %s by %.2f", c.Key(), workload[b.Task], 1-kept)
 		}
+		words += fmt.Sprintf(" (threshold %g)", v.threshold)
 		why[b.Task] = place.Reason{Words: words, Scores: map[string]float64{"violation": kept - 1}}
 	}
 	return why, nil
@@ -91,37 +153,71 @@ type violations struct {
 	interference.Model
 	threshold float64
 	slots     int
-	limit     map[[3]string]int // by class, mine, other
+	curves    map[[3]string][]float64 // by class, mine, other: see curve; shared between thresholds
+	limit     map[[3]string]int       // likewise
 }
 
-// most is the constraint's c: noLimit where no number of others up to a full
-// node harms.
-func (v *violations) most(class, mine, other string) int {
-	key := [3]string{class, mine, other}
-	if c, ok := v.limit[key]; ok {
+// curve is mine's performance beside 1, 2, ... of the other, up to a full node;
+// infinite where the model is silent, which forbids nothing.
+func (v *violations) curve(key [3]string) []float64 {
+	if c, ok := v.curves[key]; ok {
 		return c
 	}
+	class, mine, other := key[0], key[1], key[2]
 	var cs []cluster.Colocation
 	for n := 1; n < v.slots; n++ {
 		c := cluster.Colocation{mine: 1}
 		c[other] += n
 		cs = append(cs, c)
 	}
-	limit := math.MaxInt
+	curve := make([]float64, len(cs))
 	for i, e := range v.Model.Predict(class, history.Rate, cs) {
-		at := 0
-		for j, w := range cs[i].Workloads() {
-			if w == mine {
-				at = j
-			}
+		at := slices.Index(cs[i].Workloads(), mine)
+		if curve[i] = math.Inf(1); e[at].Known {
+			curve[i] = e[at].Value
 		}
-		if e[at].Known && e[at].Value < v.threshold {
-			limit = i // i others were still well
-			break
-		}
+	}
+	v.curves[key] = curve
+	return curve
+}
+
+// most is the constraint's c: no limit where no number of others up to a full
+// node harms.
+func (v *violations) most(class, mine, other string) int {
+	key := [3]string{class, mine, other}
+	if c, ok := v.limit[key]; ok {
+		return c
+	}
+	limit := math.MaxInt
+	if i := slices.IndexFunc(v.curve(key), func(x float64) bool { return x < v.threshold }); i >= 0 {
+		limit = i // i others were still well
 	}
 	v.limit[key] = limit
 	return limit
+}
+
+// constraints are those of all pairs of workloads that the request has, on all
+// its classes: equal where two thresholds derive the same.
+func (v *violations) constraints(req place.Request) string {
+	names, classes := map[string]bool{}, map[string]bool{}
+	for _, t := range req.Tasks() {
+		names[t.Workload] = true
+	}
+	for _, r := range req.View.Running() {
+		names[r.Workload] = true
+	}
+	for i := range req.View.Nodes() {
+		classes[place.ModelClass(v.Model, req.View.Nodes()[i].Class)] = true
+	}
+	var key []byte
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		for _, mine := range slices.Sorted(maps.Keys(names)) {
+			for _, other := range slices.Sorted(maps.Keys(names)) {
+				key = binary.AppendVarint(key, int64(v.most(class, mine, other)))
+			}
+		}
+	}
+	return string(key)
 }
 
 // Predict answers with 1 - violation, for the rate alone.
