@@ -71,6 +71,9 @@ func prepare(req place.Request, m interference.Model, o Options) *problem {
 	if o.Limit == 0 {
 		o.Limit = 400_000
 	}
+	if o.Measured {
+		m = measuredOnly{m}
+	}
 	p := newProblem(place.NewTrial(req, m, o.Pessimism), o.Measured, o.Limit)
 	p.list()
 	return p

@@ -33,17 +33,24 @@ func (s *solution) complete() {
 	}
 }
 
-// clear takes all pending tasks off and returns where they were: by node and
-// kind.
-func (s *solution) clear() [][]int {
+// counts tells where the pending tasks are: by node and kind.
+func (s *solution) counts() [][]int {
 	t := s.q.trial
-	old := make([][]int, len(t.Snapshot().Nodes()))
-	for n := range old {
-		old[n] = make([]int, t.Kinds())
-		for k := range old[n] {
-			old[n][k] = t.PutOn(k, n)
+	out := make([][]int, len(t.Snapshot().Nodes()))
+	for n := range out {
+		out[n] = make([]int, t.Kinds())
+		for k := range out[n] {
+			out[n][k] = t.PutOn(k, n)
 		}
-		move(t, old[n], n, (*place.Trial).Take)
+	}
+	return out
+}
+
+// clear takes all pending tasks off and returns where they were.
+func (s *solution) clear() [][]int {
+	old := s.counts()
+	for n, counts := range old {
+		move(s.q.trial, counts, n, (*place.Trial).Take)
 	}
 	return old
 }

@@ -16,7 +16,11 @@
 //	r, err := bound.Compute(request, model, bound.Options{})
 //	decision, err := bound.New(model, bound.Options{}).Place(request)
 //
+// The plan is the fractional optimum rounded, and improved by exact plans of a
+// few nodes at a time; where that leaves a gap, it begins anew from the
+// exchanges of greedy-search.
+//
 // The same machinery serves two more policies: NewMeasured plans on measured
 // co-locations alone, and NewMedea after the constraints that Medea's authors
-// describe.
+// describe, at the threshold that is best by the model.
 package bound

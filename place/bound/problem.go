@@ -53,7 +53,7 @@ type problem struct {
 	caps     []float64 // by spread row: most tasks, running not counted
 	spreads  []spread
 	skew     []int // by workload number, as the running tasks have it
-	measured bool  // only co-locations of which all is measured
+	measured bool  // the model is measuredOnly
 	limit    int   // most options to list in all
 	count    int   // options listed
 }
@@ -325,11 +325,7 @@ func (p *problem) fill(s *shape, from int) {
 	p.trial.Values.Fill(s.config[from:])
 	for _, c := range s.config[from:] {
 		v := p.trial.Values.Value(c)
-		sum := p.trial.Utmost(c, s.node)
-		if p.measured && !v.Measured {
-			sum = math.Inf(-1)
-		}
-		s.value = append(s.value, sum)
+		s.value = append(s.value, p.trial.Utmost(c, s.node))
 		s.worst = append(s.worst, v.Worst)
 	}
 	if from == 0 && math.IsInf(s.value[0], -1) {
