@@ -33,7 +33,9 @@ func planServicesCommand() *cobra.Command {
 		Use:   "services",
 		Short: "Place a batch of service tasks, and prove how good the plan is",
 		Long: `Place a batch of service tasks by every policy named, and hold each plan
-against a proven bound on what any placement can reach.
+against a proven bound on what any placement can reach: any in co-locations
+that were measured, or by what the model predicts of them. Where samples hold a
+part of what nodes could hold, the table says so.
 
 With --samples alone the policies see what was measured. With --model they see
 only the model; --samples given too is then the truth that judges their plans.

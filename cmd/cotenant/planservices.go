@@ -56,6 +56,7 @@ type plan struct {
 	Placement      []nodePlan     `json:"placement"`
 	Held           []place.Hold   `json:"held,omitempty"`
 	Why            []whyTask      `json:"why,omitempty"`
+	limit          limitOf        // what Bound was taken from
 	decision       place.Decision // as the policy returned it
 	request        place.Request  // as it was given
 	unknown        []string       // co-locations about which the judge is silent
@@ -343,7 +344,7 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 	r := plan{
 		Policy: o.name, Nodes: len(p.snapshot.Nodes()), Tasks: p.batch.tasks(), Objective: p.objective.String(),
 		ValueTrue: number(math.NaN()), Bound: number(limit.value), BoundOn: on, Proven: limit.proven,
-		Seconds: number(seconds), Held: d.Hold, decision: d, request: req,
+		Seconds: number(seconds), Held: d.Hold, limit: limit, decision: d, request: req,
 	}
 	predicted, err := place.Evaluate(req, d, p.source.belief)
 	if err != nil {

@@ -116,8 +116,8 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	default:
 		running = fmt.Sprintf(" and %d that run", n)
 	}
-	fmt.Fprintf(w, "%s of %d tasks%s on %d nodes, %s; the bound is on the %s\n",
-		measureWords(p.objective), first.Tasks, running, first.Nodes, better, first.BoundOn)
+	fmt.Fprintf(w, "%s of %d tasks%s on %d nodes, %s; the bound is on the %s\n%s",
+		measureWords(p.objective), first.Tasks, running, first.Nodes, better, first.BoundOn, first.leftOut())
 	if len(p.seeds) > 1 {
 		fmt.Fprintf(w, "mean +- standard deviation over %d seeds, %d to %d\n", len(p.seeds), p.seeds[0], p.seeds[len(p.seeds)-1])
 	}
@@ -165,6 +165,19 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 		}
 	}
 	return nil
+}
+
+// leftOut says what the bound is silent about: where samples hold a part of
+// what nodes could hold, a placement beyond it may be better than proven.
+func (r *plan) leftOut() string {
+	if !r.Bound.known() || r.limit.silent == 0 {
+		return ""
+	}
+	who := "nobody measured"
+	if r.BoundOn != "truth" {
+		who = "the model is silent about"
+	}
+	return fmt.Sprintf("%s %d of the %d co-locations that nodes could hold; a plan with one of them may be better than the bound\n", who, r.limit.silent, r.limit.options)
 }
 
 func measureWords(o place.Objective) string {

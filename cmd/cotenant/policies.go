@@ -225,6 +225,9 @@ func openPolicy(ctx context.Context, spec policySpec, o policyOptions) (p place.
 type limitOf struct {
 	value  float64
 	proven bool
+	// silent of so many co-locations that nodes could hold are left out: the
+	// model knows nothing of them.
+	silent, options int
 }
 
 func computeBound(req place.Request, m interference.Model) (limitOf, error) {
@@ -232,7 +235,7 @@ func computeBound(req place.Request, m interference.Model) (limitOf, error) {
 	if err != nil {
 		return limitOf{value: math.NaN()}, err
 	}
-	return limitOf{r.Bound, r.Proven}, nil
+	return limitOf{r.Bound, r.Proven, r.Silent, r.Options}, nil
 }
 
 func isInfeasible(err error) bool { return errors.Is(err, bound.ErrInfeasible) }

@@ -29,14 +29,17 @@ type Options struct {
 
 // Result is a bound.
 type Result struct {
-	// Bound is what no placement of all pending tasks can be better than, as
+	// Bound is what no placement of all pending tasks can be better than, of
+	// those in co-locations of which the model knows the performance, as
 	// Objective is printed: for mean and worst no value is above it, for p99 and
 	// nodes none is below.
 	Bound float64
 	// Proven is true where weak duality proves it: pricing saw every option.
 	Proven bool
 	// Options and Classes tell the size: options listed, classes of alike nodes.
-	Options, Classes int
+	// About Silent of the options the model says nothing; what a placement with
+	// one of them would reach, nobody knows.
+	Options, Classes, Silent int
 	// Pivots is the work of the linear program.
 	Pivots int
 }
@@ -59,6 +62,11 @@ func Compute(req place.Request, m interference.Model, o Options) (Result, error)
 	r := Result{Proven: s.proven, Classes: len(p.classes), Pivots: s.pivots}
 	for _, sh := range p.shapes {
 		r.Options += len(sh.parent)
+		for _, v := range sh.value {
+			if math.IsInf(v, -1) {
+				r.Silent++
+			}
+		}
 	}
 	r.Bound = s.bound
 	if p.trial.Values.Objective().Minimises() {
