@@ -160,7 +160,7 @@ func TestPageShowsWhatWasGiven(t *testing.T) {
 		`title="alpha beside another alpha: performance 0.80 ± 0.01">0.80`, `title="beta beside another beta: not measured">–`,
 		`title="alpha beside beta: p99 / p99 alone 3.00 ± 0.01">3.00`, "3 tasks",
 		"silent about what was not measured", "11.0 % ± 1.4 %", "alpha in alpha+beta: measured 0.50, predicted 0.60",
-		"5 tasks on 3 nodes of 3 slots", "2 alpha, 2 beta, 1 gamma", "proven: no placement can do better", "75.00 %", "91.67 %",
+		"5 tasks on 3 nodes of 3 slots", "2 alpha, 2 beta, 1 gamma", "proven: as far as co-locations are known, no placement can do better", "75.00 %", "91.67 %",
 		"cannot place alpha", "alpha (performance 0.50), beta (performance 1.30)", "alpha + beta",
 		`id="jobs"`, "0.900 ± 0.010", "broke on alpha", "JCT, h", "mean ± standard error over 3 seeds", "says what beta does", "-10.0 %", "lower bound",
 		"<b>0.50</b>", "of its speed alone is left to alpha beside beta",

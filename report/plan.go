@@ -68,12 +68,11 @@ func newPlanView(p Plan) planView {
 		v.Cluster = plural(tasks, "task", "tasks") + " on " + v.Cluster
 	}
 	v.Bound = fixed(p.Bound.Value, 4)
-	limit := "no placement can do better"
 	switch {
 	case !known(p.Bound.Value):
 		v.BoundWords = "no bound was computed"
 	case p.Bound.Proven:
-		v.BoundWords = "proven: " + limit
+		v.BoundWords = "proven: as far as co-locations are known, no placement can do better"
 	default:
 		v.BoundWords = "not proven: a placement may do better"
 	}

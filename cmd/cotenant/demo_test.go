@@ -80,7 +80,7 @@ func TestDemoShowsWhatWasMeasuredLearnedAndPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a beside b: performance 0.75", "15 tasks on 6 nodes of 3 slots", "proven: no placement can do better", "held-out cells", "60 of the example trace", "a network trained by reinforcement learning"} {
+	for _, want := range []string{"a beside b: performance 0.75", "15 tasks on 6 nodes of 3 slots", "proven: as far as co-locations are known, no placement can do better", "held-out cells", "60 of the example trace", "a network trained by reinforcement learning"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
 		}
