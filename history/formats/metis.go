@@ -196,7 +196,9 @@ func (m *metis) finish() ([]history.Sample, Report, error) {
 	return m.doneSamples()
 }
 
-// fillAlone gives each latency the mean of its workload's latencies alone.
+// fillAlone gives each latency the mean of its workload's latencies alone,
+// where it can be beside that: of rows alone that contradict each other none can,
+// and who pools them says so.
 func (m *metis) fillAlone() {
 	type key struct {
 		workload string
@@ -210,7 +212,7 @@ func (m *metis) fillAlone() {
 			n[k]++
 		}
 	}
-	unknown := map[string]bool{}
+	unknown, odd := map[string]bool{}, 0
 	for i := range m.samples {
 		s := &m.samples[i]
 		if s.Metric == history.Rate {
@@ -221,7 +223,14 @@ func (m *metis) fillAlone() {
 			unknown[s.Workload] = true
 			continue
 		}
-		s.Alone = sum[k] / n[k]
+		if mean := sum[k] / n[k]; s.CheckAgainst(mean) == nil {
+			s.Alone = mean
+		} else {
+			odd++
+		}
+	}
+	if odd > 0 {
+		m.warn("latencies that can't be beside the mean of those alone: %d; they have no value alone", odd)
 	}
 	if len(unknown) > 0 {
 		m.warn("no row has %s alone: their latencies have no value alone", strings.Join(sortedKeys(unknown), ", "))

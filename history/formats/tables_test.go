@@ -287,3 +287,24 @@ func TestLongValuesAreCutInErrors(t *testing.T) {
 		t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 	}
 }
+
+// Latencies alone that contradict each other have no mean that any of them could
+// be beside.
+func TestMetisLatenciesAloneThatContradict(t *testing.T) {
+	text := "mms,isr,rps_mms,rps_isr,rt50_mms,rt50_isr\n1,0,1,,.01,\n1,0,1,,.02,\n1,1,.9,.8,.03,.04\n"
+	samples, rep, err := ReadMetisCSV(strings.NewReader(text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range samples {
+		if err := s.Validate(); err != nil {
+			t.Errorf("sample %d: %v", i, err)
+		}
+		if s.Metric == history.P50 && s.Colocation.Alone() && s.Alone != 0 {
+			t.Errorf("%g beside %g alone", s.Value, s.Alone)
+		}
+	}
+	if !strings.Contains(strings.Join(rep.Warnings, "\n"), "can't be beside the mean of those alone: 2") {
+		t.Errorf("warnings: %q", rep.Warnings)
+	}
+}
