@@ -171,14 +171,13 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, status
 	}
 	if mode == config.Assist {
-		p.follow(e)
-		return nil, fwk.NewStatus(fwk.Skip)
+		return nil, fwk.NewStatus(fwk.Skip) // the others of its gang follow once it has a node
 	}
 	d, why := p.assign(ctx, e, infos)
 	d.Mode, d.Group = string(mode), e.view.Group
 	state.Write(decisionKey, d)
 	if d.Planned != "" {
-		p.follow(e)
+		p.follow(e.pod)
 		return &fwk.PreFilterResult{NodeNames: sets.New(d.Planned)}, nil
 	}
 	d.give(why)
@@ -187,7 +186,6 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		p.endTurn(e.view.Group)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Words)
 	}
-	p.follow(e)
 	p.record.fallback(pod, why)
 	return nil, fwk.NewStatus(fwk.Skip)
 }
@@ -338,6 +336,9 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	}
 	if state.IsPodGroupSchedulingCycle() {
 		return nil
+	}
+	if mode := p.args.ModeOf(pod.Namespace); mode == config.Enforce || mode == config.Assist {
+		p.follow(pod)
 	}
 	p.waiting.reserve(pod, node)
 	return nil

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics/legacyregistry"
 )
 
 func named(prefix string, n int, change ...func(*v1.Pod)) []*v1.Pod {
@@ -85,6 +86,48 @@ func TestGangThatDoesNotFitHoldsNothing(t *testing.T) {
 	if told := w.told(); !strings.Contains(told, "gang") {
 		t.Errorf("events don't name the gang:\n%s", told)
 	}
+}
+
+// A gang that the scheduler's own filters refuse waits as any pod does: its pods
+// must not call each other past their backoff.
+func TestGangThatIsRefusedBacksOff(t *testing.T) {
+	for name, args := range map[string]string{"enforce, unknown": gangArgs, "assist": strings.Replace(gangArgs, "enforce", "assist", 1)} {
+		for room, n := range map[string]int{"room for none": 0, "room for one": 1} {
+			t.Run(name+", "+room, func(t *testing.T) {
+				w := start(t, args, nodes(max(1, n), map[int]string{0: "0.5", 1: "1"}[n])...)
+				all := named("g", 3, gang("g", 3))
+				for _, p := range all {
+					p.Spec.Containers[0].Image = map[bool]string{true: "red", false: "green"}[name == "assist"]
+				}
+				before := attempts(t)
+				w.create(all...)
+				w.stays(0, 2*time.Second)
+				if tried := attempts(t) - before; tried == 0 || tried > 60 {
+					t.Errorf("its pods were tried %g times in two seconds", tried)
+				}
+				for i := range 3 {
+					w.remove(fmt.Sprintf("g-%d", i))
+				}
+			})
+		}
+	}
+}
+
+// attempts is how often the scheduler has tried to place a pod.
+func attempts(t *testing.T) (sum float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "scheduler_schedule_attempts_total" {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // A failed bind of a gang's pod is tried again on the node that it holds.

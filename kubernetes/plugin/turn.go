@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -29,14 +30,37 @@ const (
 	triedAgain = 5 * time.Second
 )
 
-// takeTurn reports whether it is a gang's turn; where it is nobody's, it is.
-func (p *Plugin) takeTurn(name string) bool {
+// foundNone is what a pod is told whose gang found no place a moment ago.
+const foundNone = "its gang found no nodes for all of its pods, and is tried again when something has changed"
+
+// takeTurn says why it is not a gang's turn, "" where it is. Nobody's turn is
+// anybody's, but for a gang that rests: of its pods each that fits alone would
+// call the others again, for ever.
+func (p *Plugin) takeTurn(name string) (why string) {
 	p.turnMu.Lock()
 	defer p.turnMu.Unlock()
-	if p.turn.of == "" {
-		p.turn = turn{name, time.Now()}
+	switch now := time.Now(); {
+	case p.turn.of == name:
+	case p.turn.of != "":
+		return waitsForTurn
+	case p.waiting.rests(name, now):
+		return foundNone
+	default:
+		p.turn = turn{name, now}
 	}
-	return p.turn.of == name
+	return ""
+}
+
+// rests reports whether a gang found no place lately, and nothing has changed.
+func (w *waiting) rests(name string, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.groups[name]
+	return g != nil && g.rests(w.change, now)
+}
+
+func (g *group) rests(change int, now time.Time) bool {
+	return g.tried == change && now.Sub(g.triedAt) < triedAgain
 }
 
 // endTurn gives the next gang its turn. No lock may be held.
@@ -127,7 +151,7 @@ func (w *waiting) next(now time.Time) (name string, list []*v1.Pod) {
 	var best *group
 	var first *entry
 	for _, g := range w.groups {
-		if !g.holdsGang() || !g.enough() || g.tried == w.change && now.Sub(g.triedAt) < triedAgain {
+		if !g.holdsGang() || !g.enough() || g.rests(w.change, now) {
 			continue
 		}
 		var own *entry
@@ -146,22 +170,28 @@ func (w *waiting) next(now time.Time) (name string, list []*v1.Pod) {
 	return best.name, []*v1.Pod{first.pod}
 }
 
-// follow lets the pods of a gang be tried, too, of which the first has its turn
-// and is not refused. No lock may be held.
-func (p *Plugin) follow(e *entry) {
-	p.activate(p.waiting.followers(e))
+// follow lets the pods of a gang be tried, too, of which the first has a place: by
+// its plan, or, where there is none, by the scheduler. Before that they must not
+// be: each would be refused as it was, and call the others past their backoff. No
+// lock may be held.
+func (p *Plugin) follow(first *v1.Pod) {
+	p.activate(p.waiting.followers(first.UID))
 }
 
-func (w *waiting) followers(first *entry) []*v1.Pod {
+func (w *waiting) followers(first types.UID) []*v1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g := w.groups[first.view.Group]
+	e := w.entries[first]
+	if e == nil {
+		return nil
+	}
+	g := w.groups[e.view.Group]
 	if g == nil || !g.holdsGang() || len(g.reserved) > 0 {
 		return nil
 	}
 	var list []*v1.Pod
 	for _, e := range g.pending {
-		if e.released && !e.turn && e.pod.UID != first.pod.UID {
+		if e.released && !e.turn && e.pod.UID != first {
 			list = append(list, e.pod)
 		}
 	}
@@ -180,8 +210,11 @@ func before(a *group, first *entry, b *group, other *entry) bool {
 // outOfTurn is what a pod of a gang is told whose turn it is not; nil where the
 // pod may go on. No lock may be held.
 func (p *Plugin) outOfTurn(e *entry) *fwk.Status {
-	if !p.holdsGang(e) || p.takeTurn(e.view.Group) {
+	if !p.holdsGang(e) {
 		return nil
 	}
-	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waitsForTurn)
+	if why := p.takeTurn(e.view.Group); why != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+	}
+	return nil
 }
