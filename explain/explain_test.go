@@ -158,6 +158,13 @@ func TestTheDominantReasonComesFirst(t *testing.T) {
 			pod("p", "", "a", ofGang, "", refused("0/3 nodes are available: pod q of gang g has no node.")),
 			pod("q", "", "a", ofGang, "", refused(noCPU)), pod("r", "", "a", ofGang, "", `"phase":"Pending"`),
 		}, explain.Waiting, explain.GangWaits, []string{"goes whole or not at all, and no node takes q: 2 of 3 nodes: too little cpu is free"}},
+		{"gang waits, and one was told why", []string{
+			pod("p", "", "a", ofGang, "", `"phase":"Pending"`), pod("r", "", "a", ofGang, "", `"phase":"Pending"`),
+			pod("q", "", "a", ofGang, "", refused("0/3 nodes are available: gang g waits for gang f.")),
+		}, explain.Waiting, explain.GangWaits, []string{"the scheduler said of q: 0/3 nodes are available: gang g waits for gang f"}},
+		{"of a gang nobody was told anything", []string{
+			pod("p", "", "a", ofGang, "", `"phase":"Pending"`), pod("q", "", "a", ofGang, "", `"phase":"Pending"`), pod("r", "", "a", ofGang, "", `"phase":"Pending"`),
+		}, explain.Waiting, explain.Unseen, []string{"is one named s running"}},
 	} {
 		a, err := read(t, list(c.objects...)).Pod("d", "p")
 		if err != nil {
@@ -210,6 +217,13 @@ func TestGroups(t *testing.T) {
 	}
 	a, err := o.Group("d", "g")
 	if err != nil || a.State != explain.Waiting || a.Reason != explain.Unschedulable || !strings.HasPrefix(a.Words, "1 of 3: g1: no node takes it") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	// The one that was told why outvotes those that the scheduler has not looked at.
+	held := read(t, list(pod("g1", "", "a", ofGang, "", `"phase":"Pending"`), pod("g2", "", "a", ofGang, "", `"phase":"Pending"`),
+		pod("g3", "", "a", ofGang, "", refused("0/3 nodes are available: gang g waits for gang f."))))
+	a, err = held.Group("d", "g")
+	if err != nil || a.Reason != explain.Unschedulable || a.Words != "1 of 3: g3: gang g waits for gang f" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	a, err = o.Group("d", "native")

@@ -62,14 +62,11 @@ func (r Refusal) whole(of int) bool {
 
 // waits says why the pod has no node.
 func (out *Objects) waits(a *Account, p *Pod) {
-	said := p.Scheduled.Message
-	if e, ok := out.last(p, "FailedScheduling"); said == "" && ok {
-		said = e.Message
-	}
+	said := out.said(p)
 	refusals, of, refused := Refusals(said)
-	gang, other := a.Gang, (*Pod)(nil)
+	gang, other, told := a.Gang, (*Pod)(nil), (*Pod)(nil)
 	if gang != nil {
-		other = out.refusedOf(p)
+		other, told = out.refusedOf(p), out.toldOf(p)
 	}
 	switch {
 	case len(p.Gates) > 0:
@@ -94,6 +91,10 @@ func (out *Objects) waits(a *Account, p *Pod) {
 	case said != "":
 		a.Reason = Unschedulable
 		a.Words = said
+	case told != nil:
+		// Pods that are kept out of the queue for their gang are told nothing.
+		a.Reason = GangWaits
+		a.Words = fmt.Sprintf("its gang %s goes whole or not at all, and the scheduler said of %s: %s", gang.Name, told.Name, out.said(told))
 	default:
 		a.Reason = Unseen
 		a.Words = fmt.Sprintf("no scheduler has said anything of it: is one named %s running, and does it keep up?", or(p.Scheduler, "default-scheduler"))
@@ -125,4 +126,24 @@ func (out *Objects) refusedOf(p *Pod) *Pod {
 		}
 	}
 	return nil
+}
+
+// toldOf is another pod of the gang that waits and of which a scheduler has said
+// why.
+func (out *Objects) toldOf(p *Pod) *Pod {
+	for _, q := range out.membersOf(p) {
+		if q != p && q.Node == "" && !q.Ended() && out.said(q) != "" {
+			return q
+		}
+	}
+	return nil
+}
+
+// said is what the scheduler said of a pod that has no node; "" where it said
+// nothing.
+func (out *Objects) said(p *Pod) string {
+	if e, ok := out.last(p, "FailedScheduling"); p.Scheduled.Message == "" && ok {
+		return e.Message
+	}
+	return p.Scheduled.Message
 }
