@@ -53,7 +53,11 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if err != nil {
 		return nil
 	}
-	wants := now.Known(e.view.Task.Workload) && s.waiting.issuedTo(e.pod.UID) == nil
+	known := now.Known(e.view.Task.Workload)
+	if !known {
+		d.give(unknown(now, e.view.Task.Workload))
+	}
+	wants := known && s.waiting.issuedTo(e.pod.UID) == nil
 	if !wants || !s.busy.CompareAndSwap(false, true) {
 		s.look(ctx, e, wants, node, infos)
 		return nil
@@ -108,15 +112,17 @@ func (s *Shadow) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 }
 
 // tell says what the plan has for a pod that has its node; x is nil where there
-// is no plan.
+// is no plan. Why nothing could be said of a pod is told as in the other modes, so
+// that a cluster of which the model knows little does not look like one without
+// a plugin.
 func (s *Shadow) tell(pod *v1.Pod, d *Decision, x *issued) {
 	if x != nil {
 		id := cluster.TaskID(pod.UID)
 		d.Policy, d.Plan, d.Pods, d.Planned, d.Performance = x.policy, x.number, len(x.Node), x.Node[id], explain.Finite(x.performance(id))
-		if why, ok := x.Fallback[id]; ok {
-			d.give(why)
-			s.record.fallback(pod, why)
-		}
+		d.give(x.Fallback[id])
+	}
+	if d.Fallback != "" {
+		s.record.fallback(pod, plan.Reason{Code: plan.Code(d.Fallback), Words: d.Why})
 	}
 	decided(string(config.Shadow), d.Planned, d.Node)
 	if d.Planned != "" {

@@ -7,8 +7,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 )
 
 // The mode shadow has none of the points by which decisions change or
@@ -122,5 +126,44 @@ func TestShadowTellsOfTheLastOfABurst(t *testing.T) {
 	defer s.world.mu.Unlock()
 	if len(s.world.at) != 4 || len(s.world.missed)+len(s.world.late)+len(s.world.plans) != 0 {
 		t.Errorf("%d pods are where plans had them; %d missed, %d late, %d with plans untold", len(s.world.at), len(s.world.missed), len(s.world.late), len(s.world.plans))
+	}
+}
+
+// A pod of which nothing can be said is told of with the reason, and counted, once
+// it has its node. One in a namespace that is left alone is not.
+func TestShadowSaysWhatItCannotJudge(t *testing.T) {
+	for name, c := range map[string]struct {
+		samples, image string
+		code           plan.Code
+	}{
+		"unknown workload": {planetest.TwoColours, "mauve", plan.WorkloadUnknown},
+		"bad files":        {planetest.TwoColours[:40], "red", plan.BadFiles},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startWith(t, c.samples, "mode: shadow, namespaces: {left: ignore}", nodes(3, "8")...)
+			count := func() float64 {
+				n, err := testutil.GetCounterMetricValue(fallbacks.WithLabelValues(string(c.code)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			before := count()
+			w.create(list(2, c.image)...)
+			w.create(list(2, c.image, func(p *v1.Pod) { p.Namespace, p.Name = "left", "left-"+p.Name })...)
+			w.settles(4)
+			var told strings.Builder
+			for end := time.Now().Add(5 * time.Second); strings.Count(told.String(), string(c.code)) < 2; time.Sleep(10 * time.Millisecond) {
+				told.WriteString(w.told() + "\n")
+				if time.Now().After(end) {
+					t.Fatalf("not each of two pods is told of %s:\n%s", c.code, told.String())
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+			told.WriteString(w.told())
+			if n := strings.Count(told.String(), "CotenantFallback"); n != 2 || strings.Contains(told.String(), "CotenantShadow") || count() != before+2 {
+				t.Errorf("%d events, %v counted:\n%s", n, count()-before, told.String())
+			}
+		})
 	}
 }
