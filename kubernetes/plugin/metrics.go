@@ -64,8 +64,18 @@ var (
 func registerMetrics() {
 	registerOnce.Do(func() {
 		legacyregistry.MustRegister(decisions, elsewhere, fallbacks, plansMade, planSeconds, planPods, gangsEnded, bindRetries, oddScores, reloads, version)
+		// A rate over a counter that begins with its first count does not see that one.
 		for _, code := range plan.Codes {
 			fallbacks.WithLabelValues(string(code))
+		}
+		for counter, labels := range map[*metrics.CounterVec][]string{
+			plansMade:  {"first", "stale"},
+			gangsEnded: {"permitted", "rejected", "evicted"},
+			reloads:    {"loaded", "refused"},
+		} {
+			for _, label := range labels {
+				counter.WithLabelValues(label)
+			}
 		}
 	})
 }
