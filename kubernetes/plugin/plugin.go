@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,8 +102,27 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		return nil, err
 	}
 	go p.tick(ctx)
+	if left := unwatched(args); len(left) > 0 {
+		c.logger.Info("Warning: the mode shadow plans only where no namespace of the profile is in assist or enforce; these are left alone, and nothing is told of their pods: give them a profile of their own", "namespaces", left)
+	}
 	c.logger.Info("Ready", "mode", args.Mode, "namespaces", args.Namespaces, "version", b.Now().Version)
 	return p, nil
+}
+
+// unwatched are the namespaces in the mode shadow of a profile that has others in
+// assist or enforce: the plugin is then not the one that plans beside the scheduler.
+func unwatched(args *config.CotenantArgs) []string {
+	var left []string
+	for namespace, mode := range args.Namespaces {
+		if mode == config.Shadow {
+			left = append(left, namespace)
+		}
+	}
+	slices.Sort(left)
+	if args.Mode == config.Shadow {
+		left = append(left, "all others")
+	}
+	return left
 }
 
 func filesOf(args *config.CotenantArgs) brain.Files {
