@@ -116,7 +116,7 @@ func explainNoun(noun string) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, noun, args[0]) }
 	f.register(cmd)
 	fl := cmd.Flags()
-	fl.StringVarP(&f.namespace, "namespace", "n", "default", "`namespace` of it; NAME may be namespace/name, too")
+	fl.StringVarP(&f.namespace, "namespace", "n", "default", "`namespace` of it; NAME may be namespace/name, too, or "+noun+"/name")
 	if noun == "pod" {
 		cmd.Short = "Why a pod is here, why not there, why it still waits"
 		cmd.Long = `Say why a pod is on its node, or why it has none: one dominant reason, then what
@@ -144,6 +144,10 @@ or Kind/name.`
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, noun, name string) error {
+	// As kubectl get -o name prints it. What is in a namespace of that name takes -n.
+	if bare, ok := strings.CutPrefix(name, noun+"/"); ok {
+		name = bare
+	}
 	if ns, bare, ok := strings.Cut(name, "/"); ok && (noun == "pod" || strings.ToLower(ns) == ns) {
 		if cmd.Flags().Changed("namespace") && ns != f.namespace {
 			return wrongUse("%s %s and --namespace %s disagree; keep one", noun, name, f.namespace)
