@@ -349,6 +349,14 @@ func TestShadow(t *testing.T) {
 	if *s.Actual != 0.6667 || *s.Planned != 1 || *s.Gain != 0.5 {
 		t.Errorf("%v, %v, %v", *s.Actual, *s.Planned, *s.Gain)
 	}
+	// Those that the scheduler could not judge are counted beside them: neither one
+	// that another mode decided on, nor one that has ended.
+	text = list(node("n1"), pod("p", "n1", "a", "", "", bound), pod("x", "n1", "x", "", "", bound), pod("y", "n1", "x", annotated(`{"mode":"enforce"}`), "", bound),
+		pod("z", "n1", "x", "", "", `"phase":"Failed"`), pod("v", "n1", "x", "", "", bound),
+		event("x", "CotenantFallback", "workload-unknown"), event("y", "CotenantFallback", "workload-unknown"), event("z", "CotenantFallback", "workload-unknown"))
+	if s := world(t, text, 2).Shadow(read(t, text)); s.Pods != 1 || s.Unjudged != 1 {
+		t.Errorf("%+v", s)
+	}
 	// Where the plans together leave no room, the later ones' pods stay.
 	text = list(node("n1"), node("n2"), pod("p", "n1", "a", "", "", bound), pod("q", "n1", "a", "", "", bound), pod("r", "n2", "b", "", "", bound),
 		shadowed("p", "n1", "n2", 1), shadowed("q", "n1", "n2", 2))

@@ -21,6 +21,9 @@ type Shadow struct {
 	// together leave no room on the node of theirs: each plan was made on the nodes
 	// as the scheduler filled them, not as the plans would have.
 	NoRoom int `json:"no_room"`
+	// Unjudged pods run beside those: the scheduler, in the mode shadow, said why it
+	// could not judge them, and the world's model does not know their workloads.
+	Unjudged int `json:"unjudged"`
 	// Valued pods are those about which the model knows both; the means are over
 	// them, 1 is as fast as alone. Null where there is none.
 	Valued  int      `json:"valued"`
@@ -53,6 +56,9 @@ func (w *World) Shadow(out *Objects) Shadow {
 		id := cluster.TaskID(p.ID())
 		i, ok := w.at[id]
 		if !ok {
+			if out.unjudged(p) {
+				s.Unjudged++
+			}
 			continue
 		}
 		here, ok := w.index[w.spec.Running[i].Node]
@@ -84,6 +90,13 @@ func (w *World) Shadow(out *Objects) Shadow {
 	s.NoRoom += w.settle(actual, planned, moved)
 	w.compare(&s, actual, planned)
 	return s
+}
+
+// unjudged reports whether a scheduler in the mode shadow said of a pod that is
+// placed why it could not judge it: in the other modes it records a decision, too.
+func (out *Objects) unjudged(p *Pod) bool {
+	_, told := out.last(p, FallbackEvent)
+	return told && p.Node != "" && !p.Ended() && p.Decision == nil
 }
 
 type move struct {

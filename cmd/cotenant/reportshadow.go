@@ -83,6 +83,9 @@ func writeShadow(w io.Writer, form string, s explain.Shadow) error {
 	if s.NoRoom > 0 {
 		fmt.Fprintf(w, "%d of those stay where they are in what follows: all plans together leave no room on the node of theirs\n", s.NoRoom)
 	}
+	if s.Unjudged > 0 {
+		fmt.Fprintf(w, "%d more pods have no plan, and are not in what follows: their workloads are unknown; see cotenant explain pod\n", s.Unjudged)
+	}
 	if s.Valued < s.Pods {
 		fmt.Fprintf(w, "%d pods are left out of the means: the model is silent about %s\n", s.Pods-s.Valued, some(s.Silent, 3))
 	}
