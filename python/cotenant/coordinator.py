@@ -32,12 +32,13 @@ _HEADERS = re.compile(rb"\r\n(transfer-encoding|content-length|connection)[ \t]*
 class CoordinatorError(Exception):
     """The coordinator answered with an error.
 
-    ``code`` is Connect's (``not_found``, ``failed_precondition``, ...).
+    ``code`` is Connect's (``not_found``, ``failed_precondition``, ...), ``message`` its words.
     """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
+        self.message = message
 
 
 class Unreachable(Exception):

@@ -132,13 +132,19 @@ class Pace:
         Raises
         ------
         ValueError
-            The ranks stand at different places.
+            The ranks stand at different places; or, on all ranks, rank 0 found
+            that what they ask for can't be.
         """
         if self._link is not None and not self._link.rides:
             self._settle()
-        first = None
+        first: Any = None
         if self._agreement is None and self.rank == 0:
-            first = dataclasses.astuple(self._open(iteration))
+            try:
+                first = dataclasses.astuple(self._open(iteration))
+            except ValueError as e:
+                # Shared, since the others wait for this rank, and would see only that it is gone.
+                first = str(e)
+                self.close()
         mine = iteration, position, first
         everybody: list[Any] = [mine] if self._link is None else self._link.gather(mine)
         places = [(at, tuple(where)) for at, where, _ in everybody]
@@ -148,7 +154,10 @@ class Pace:
                 f"{places}; load the same state on every rank, and leave epochs early on all or none"
             )
         if self._agreement is None:
-            generation, at, sizes, answered = everybody[0][2]
+            first = everybody[0][2]
+            if isinstance(first, str):
+                raise ValueError(first)
+            generation, at, sizes, answered = first
             self._agreement = Agreement(Shares(generation, at, tuple(sizes), answered))
 
     def _open(self, iteration: int) -> Shares:
@@ -162,6 +171,8 @@ class Pace:
             opened = self.session.opened(OPENING)
             if opened is not None:
                 return Shares(opened.generation, iteration, opened.batch_sizes, opened.answered)
+            if self.session.refusal:
+                raise ValueError(f"the coordinator refuses the job: {self.session.refusal}")
         if restored and len(restored.batch_sizes) == len(self.workers) and sum(restored.batch_sizes) == self.global_batch:
             return restored
         return Shares(0, iteration, self._equal())
@@ -171,8 +182,9 @@ class Pace:
         for worker, size in zip(self.workers, sizes):
             allowed = not worker.buckets or size in worker.buckets
             if size < worker.minimum or 0 < worker.maximum < size or not allowed:
+                why = "no coordinator answers, and " if self.session is not None else ""
                 raise ValueError(
-                    f"no coordinator answers, and an equal share of {size} is not within the limits of {worker.name} "
+                    f"{why}an equal share of {size} is not within the limits of {worker.name} "
                     f"(minimum {worker.minimum}, maximum {worker.maximum}, buckets {worker.buckets})"
                 )
         return sizes

@@ -110,6 +110,9 @@ class Session(threading.Thread):
         self.cpu = 0.0
         #: Reports that the coordinator took.
         self.reported = 0
+        #: Why the coordinator, in its words, never took the job: what was asked
+        #: for can't be. Trying again does not help, as it does in an outage.
+        self.refusal = ""
         self.access = Access()
         self._connect = connect or self.access.connect
         self._coordinator: Coordinator | None = None
@@ -161,7 +164,7 @@ class Session(threading.Thread):
         self.agreed_workers = []
 
     def opened(self, timeout: float) -> Shares | None:
-        """Waits until the job is open, or until that failed once."""
+        """Waits until the job is open, or until that failed once; why: `refusal`, or an outage."""
         self._opened.wait(timeout)
         if self._newest is not None:
             self.agree(self._newest)
@@ -206,7 +209,11 @@ class Session(threading.Thread):
         self._opened.set()
 
     def _lost(self, e: Exception) -> None:
-        if not self._complained:
+        if isinstance(e, CoordinatorError) and e.code == "invalid_argument" and self._newest is None:
+            if not self.refusal:
+                log.warning("cotenant: the coordinator refuses the job, so nothing is balanced (%s)", e)
+            self.refusal = e.message
+        elif not self._complained:
             log.warning("cotenant: no balancing until the coordinator answers; training goes on with its shares (%s)", e)
             self._complained = True
         if self._coordinator is not None:

@@ -134,6 +134,20 @@ class Talk(unittest.TestCase):
                 lost = [line for line in logged.output if "training goes on" in line]
                 self.assertLessEqual(len(lost), 3 if when == "Report" else 1, logged.output)
 
+    def test_a_refusal_is_no_outage(self) -> None:
+        refusing = (400, "invalid_argument", "predictor: none")
+        rounds = self.rounds(self.fake(lambda method, request: refusing))
+        with self.assertRaisesRegex(ValueError, "^the coordinator refuses the job: predictor: none$"):
+            rounds.plan(1, ["a", "b"])
+        # Later on a client may be the reason, and must not end the run.
+        fake = self.fake(lambda method, request: refusing if len(request.get("workers", ())) > 2 else None)
+        rounds = self.rounds(fake)
+        rounds.plan(1, ["a", "b"])
+        rounds.owns("c", 10**30)
+        with self.assertLogs("cotenant", "WARNING"):
+            self.assertEqual(rounds.plan(2, ["a", "b", "c"]), {"a": 34, "b": 33, "c": 33})
+        self.assertLess(int(fake.requests[-1][1]["workers"][2]["data"]), 1 << 63)
+
     def test_equal_shares_ask_nobody(self) -> None:
         fake = self.fake()
         rounds = self.rounds(fake, balance=False)

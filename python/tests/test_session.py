@@ -97,6 +97,25 @@ class Talk(unittest.TestCase):
         self.assertIn("training goes on", logged.output[0])
         self.assertTrue(again.requests)
 
+    def test_a_refusal_is_no_outage(self) -> None:
+        refusing = (400, "invalid_argument", "predictor: none")
+        fake = self.fake(lambda method, request: refusing)
+        with self.assertLogs("cotenant", "WARNING") as logged:
+            session = self.start(fake)
+            self.assertIsNone(session.opened(10))
+            until(lambda: len(fake.requests) > 2)
+        self.assertEqual(session.refusal, "predictor: none")
+        self.assertEqual(len(logged.output), 1, logged.output)
+        self.assertIn("refuses the job", logged.output[0])
+        # Of a job that was open once, it ends no training.
+        fake = self.fake(lambda method, request: refusing if method == "Report" else None)
+        with self.assertLogs("cotenant", "WARNING") as logged:
+            session = self.start(fake)
+            session.opened(10)
+            session.submit(reports(0, 0.3, 0.1))
+            until(lambda: logged.output)
+        self.assertEqual(session.refusal, "")
+
     def test_answers_that_are_none_change_nothing(self) -> None:
         bad: list[Any] = [
             b"<html>", b"[]", {}, {"shares": {"batchSizes": [16, 17]}}, {"shares": {"batchSizes": [32]}},

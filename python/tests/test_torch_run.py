@@ -93,6 +93,52 @@ class Real(unittest.TestCase):
         self.check(answers)
 
 
+def refused(rank: int, options: dict[str, Any]) -> str:
+    """Why a training does not begin."""
+    from cotenant.torch import Balancer
+
+    loader = DataLoader(TensorDataset(torch.zeros(100, 1)), batch_size=5)
+    try:
+        model, loader = Balancer.prepare(nn.Linear(1, 1), loader, **options)
+        for (x,) in loader:
+            model(x).mean().backward()
+    except ValueError as e:
+        return str(e)
+    return ""
+
+
+class Refusal(unittest.TestCase):
+    """What can't be is an error on every rank, not an outage."""
+
+    @unittest.skipUnless(program(), "the Go program is not built: make build, or set COTENANT_BINARY")
+    def test_in_the_coordinators_words(self) -> None:
+        environment = {"COTENANT_BINARY": program() or "", "COTENANT_ADDRESS": ""}
+        for options, why in (
+            ({"predictor": "nrax"}, 'the coordinator refuses the job: invalid: predictor: "nrax" is none of'),
+            ({"allocator": "GPU"}, 'the coordinator refuses the job: invalid: allocator: "GPU" is none of'),
+            ({"maximum": 3}, "the largest sizes of the workers sum to 9, less than the global batch 15"),
+            ({"buckets": [4]}, "the largest sizes of the workers sum to 12, less than the global batch 15"),
+        ):
+            answers = ranks.run(3, refused, options, env=environment)
+            self.assertEqual(len(set(answers)), 1, answers)
+            self.assertIn(why, answers[0])
+
+    def test_without_a_coordinator_limits_are_an_error_on_every_rank(self) -> None:
+        environment = {"COTENANT_ADDRESS": f"127.0.0.1:{free_port()}"}
+        answers = ranks.run(2, refused, {"maximum": 3}, env=environment)
+        self.assertEqual(len(set(answers)), 1, answers)
+        self.assertIn("no coordinator answers, and an equal share of 5 is not within the limits", answers[0])
+        answers = ranks.run(2, refused, {"maximum": 3, "balance": False}, env=environment)
+        self.assertEqual(len(set(answers)), 1, answers)
+        self.assertRegex(answers[0], "^an equal share of 5 is not within the limits")
+
+    def test_a_missing_token_is_an_outage(self) -> None:
+        for answer in ((401, "unauthenticated", "no token"), (403, "permission_denied", "no"), (500, "internal", "oops")):
+            coordinator = fake.FakeCoordinator(lambda method, request, answer=answer: answer)
+            self.addCleanup(coordinator.close)
+            self.assertEqual(ranks.run(2, refused, {}, env={"COTENANT_ADDRESS": coordinator.address}), ["", ""])
+
+
 def stalled(rank: int, port: int, told: Any) -> str:
     """Rank 1 hangs until rank 0 has learnt of it."""
     from cotenant.torch import Balancer

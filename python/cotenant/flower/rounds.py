@@ -19,6 +19,9 @@ log = logging.getLogger("cotenant")
 #: not wait for them. A round can wait that moment, so it counts as two.
 ITERATIONS = 2
 
+#: Samples that a client may say it owns; more would be no number to the coordinator.
+MOST = 1 << 53
+
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
@@ -105,7 +108,7 @@ class Rounds:
 
     def owns(self, client: str, data: int) -> None:
         """Tells how many samples a client has."""
-        self._owned[client] = max(0, data)
+        self._owned[client] = min(max(0, data), MOST)
 
     def plan(self, number: int, clients: Sequence[str]) -> dict[str, int]:
         """How many samples each client trains on in this round.
@@ -113,6 +116,12 @@ class Rounds:
         They sum to ``samples``, and none is more than the client owns; where all
         own less together, each is what the client owns. Clients that have not
         said what they own may be given more than that.
+
+        Raises
+        ------
+        ValueError
+            The coordinator refuses the job as it is asked for; later on that is
+            as if it were gone, since a client may be the reason.
         """
         caps = {name: min(self.samples, self._owned.get(name, self.samples)) for name in dict.fromkeys(clients)}
         able = {name: cap for name, cap in caps.items() if cap > 0}
@@ -137,6 +146,8 @@ class Rounds:
             if self._held > ITERATIONS * number:
                 raise Unreachable(f"its shares hold from iteration {self._held} on, after round {number}")
         except (CoordinatorError, Unreachable) as e:
+            if isinstance(e, CoordinatorError) and e.code == "invalid_argument" and self._generation == 0:
+                raise ValueError(f"the coordinator refuses the job: {e.message}") from e
             self._lost(e)
         names = [str(w["name"]) for w in self._workers]
         held = dict(zip(names, self._sizes))
