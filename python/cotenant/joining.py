@@ -19,15 +19,36 @@ def same(everybody: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
 
 
 def workers(everybody: Sequence[dict[str, Any]], global_batch: int) -> list[Worker]:
-    """The workers, by the ranks' ``worker`` (a name) and ``limits`` (minimum, maximum, buckets)."""
+    """The workers, by the ranks' ``worker`` (a name) and ``limits`` (minimum, maximum, buckets).
+
+    Where a minimum is None, it is the rank's ``least``.
+
+    Raises
+    ------
+    ValueError
+        The minima are more than the global batch.
+    """
     names = [each["worker"] for each in everybody]
     if len(set(names)) < len(names):  # two jobs' ranks in one, or no local ranks given
         names = [f"{name}#{rank}" for rank, name in enumerate(names)]
-    # More workers than samples: somebody has none.
-    fits = sum(each["limits"][0] for each in everybody) <= global_batch
+    asked = [each["limits"][0] for each in everybody]
+    minima = [each["least"] if least is None else least for least, each in zip(asked, everybody)]
+    if sum(minima) > global_batch:
+        if sum(least or 0 for least in asked) > global_batch:
+            raise ValueError(
+                f"prepare: the ranks' minimum= {asked} sum to more than the global batch {global_batch}; "
+                "lower them, or raise the global batch"
+            )
+        if any(least is None and each["least"] > 1 for least, each in zip(asked, everybody)):
+            raise ValueError(
+                f"prepare: the ranks' least batches {minima} sum to more than the global batch {global_batch}, and batch "
+                "normalisation needs 2 samples; raise the batch size, or train on fewer ranks"
+            )
+        # More workers than samples: somebody has none.
+        minima = [least or 0 for least in asked]
     return [
-        Worker(name, each["limits"][0] if fits else 0, each["limits"][1], tuple(each["limits"][2]), name.split("/")[0])
-        for name, each in zip(names, everybody)
+        Worker(name, least, each["limits"][1], tuple(each["limits"][2]), name.split("/")[0])
+        for name, least, each in zip(names, minima, everybody)
     ]
 
 

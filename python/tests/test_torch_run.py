@@ -98,8 +98,9 @@ def refused(rank: int, options: dict[str, Any]) -> str:
     from cotenant.torch import Balancer
 
     loader = DataLoader(TensorDataset(torch.zeros(100, 1)), batch_size=5)
+    layers = [nn.Linear(1, 1)] + [nn.BatchNorm1d(1)] * options.pop("normalised", False)
     try:
-        model, loader = Balancer.prepare(nn.Linear(1, 1), loader, **options)
+        model, loader = Balancer.prepare(nn.Sequential(*layers), loader, **options)
         for (x,) in loader:
             model(x).mean().backward()
     except ValueError as e:
@@ -131,6 +132,15 @@ class Refusal(unittest.TestCase):
         answers = ranks.run(2, refused, {"maximum": 3, "balance": False}, env=environment)
         self.assertEqual(len(set(answers)), 1, answers)
         self.assertRegex(answers[0], "^an equal share of 5 is not within the limits")
+
+    def test_minima_that_cannot_hold_together(self) -> None:
+        for options, why in (
+            ({"minimum": 6}, "prepare: the ranks' minimum= [6, 6] sum to more than the global batch 10"),
+            ({"normalised": True, "global_batch": 3}, "batch normalisation needs 2 samples; raise the batch size"),
+        ):
+            answers = ranks.run(2, refused, options, env={"COTENANT_ADDRESS": f"127.0.0.1:{free_port()}"})
+            self.assertEqual(len(set(answers)), 1, answers)
+            self.assertIn(why, answers[0])
 
     def test_a_missing_token_is_an_outage(self) -> None:
         for answer in ((401, "unauthenticated", "no token"), (403, "permission_denied", "no"), (500, "internal", "oops")):

@@ -52,8 +52,8 @@ class Balancer:
     Parameters
     ----------
     global_batch : samples of all ranks in a batch
-    minimum, maximum : least and greatest batch size of this rank; with minimum
-        0 it may have none; maximum 0 is no limit
+    minimum, maximum : least and greatest batch size of this rank; the default
+        minimum is 1, with 0 it may have none; maximum 0 is no limit
     buckets : the only batch sizes this rank may have (compiled graphs)
     sum_losses : the loss is a sum over the samples of a batch, or
         tf.nn.compute_average_loss's part of the global mean: gradients are
@@ -77,7 +77,7 @@ class Balancer:
         self,
         *,
         global_batch: int,
-        minimum: int = 1,
+        minimum: int | None = None,
         maximum: int = 0,
         buckets: Sequence[int] = (),
         sum_losses: bool = False,
@@ -157,6 +157,7 @@ class Balancer:
             "balance": self._balance,
             "seed": self.seed,
             "limits": self._limits,
+            "least": 1,
         }
         everybody = [mine] if link is None else link.gather(mine)
         same = ("length", "global_batch", "shuffle", "drop_last", "sum_losses", "balance")
