@@ -70,6 +70,9 @@ class Doctor(unittest.TestCase):
     def test_scripts_that_end_otherwise(self) -> None:
         for text, code, want in (
             ("import os; os._exit(0)", 1, "the script ended; there is no verdict"),
+            ("pass", 1, "the script ended; there is no verdict"),
+            ("pass", 1, "made no DistributedDataParallel model, so there is nothing to judge"),
+            ("import sys; sys.exit('no data')", 1, "no data"),
             ("import sys; sys.exit(3)", 3, "failed first, with exit code 3"),
             ("import os, time\nif os.environ['RANK'] == '0': time.sleep(60)\nraise ValueError('boom')", 1, "rank 1 failed first, with exit code 1"),
         ):
@@ -80,6 +83,7 @@ class Doctor(unittest.TestCase):
                 done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=ENVIRONMENT)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(want, done.stderr)
+                self.assertEqual("failed first" in done.stderr, "exit" in text and "_exit" not in text or "boom" in text)
 
     @with_torch
     def test_its_end_is_that_of_its_ranks(self) -> None:
