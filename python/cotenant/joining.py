@@ -21,7 +21,8 @@ def same(everybody: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
 def workers(everybody: Sequence[dict[str, Any]], global_batch: int) -> list[Worker]:
     """The workers, by the ranks' ``worker`` (a name) and ``limits`` (minimum, maximum, buckets).
 
-    Where a minimum is None, it is the rank's ``least``.
+    Those that say the ``class`` of their node or device are kept apart by it in
+    what is learned of speeds. Where a minimum is None, it is the rank's ``least``.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def workers(everybody: Sequence[dict[str, Any]], global_batch: int) -> list[Work
         # More workers than samples: somebody has none.
         minima = [least or 0 for least in asked]
     return [
-        Worker(name, least, each["limits"][1], tuple(each["limits"][2]), name.split("/")[0])
+        Worker(name, least, each["limits"][1], tuple(each["limits"][2]), name.split("/")[0], each.get("class", ""))
         for name, least, each in zip(names, minima, everybody)
     ]
 

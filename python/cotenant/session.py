@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import queue
+import re
 import socket
 import sys
 import threading
@@ -39,6 +40,8 @@ class Worker:
     maximum: int = 0
     buckets: tuple[int, ...] = ()
     node: str = ""
+    #: What the node or device is called among its like (``a100``); "" where that is not said.
+    kind: str = ""
 
     def message(self) -> dict[str, Any]:
         """In the protocol's words."""
@@ -48,6 +51,7 @@ class Worker:
             "max": self.maximum,
             "buckets": list(self.buckets),
             "node": self.node,
+            "class": self.kind,
         }
 
 
@@ -66,6 +70,25 @@ def job_name(rendezvous: str | None = None) -> str:
     script = os.path.basename(sys.argv[0] if sys.argv else "") or "job"
     where = os.environ.get("MASTER_ADDR", socket.gethostname()), os.environ.get("MASTER_PORT", str(os.getpid()))
     return f"{script}@{rendezvous or ':'.join(where)}"
+
+
+def sample_name(text: str) -> str:
+    """A name as samples may hold it: what else there is becomes a dash."""
+    return re.sub(r"[^A-Za-z0-9._/-]+", "-", text).strip("-")[:200]
+
+
+def workload_name(job: str) -> str:
+    """What the job trains, the same in every run of it, by which its speeds are kept.
+
+    ``COTENANT_WORKLOAD``, or the script's name; the job's where there is no script.
+    """
+    script = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
+    return sample_name(os.environ.get("COTENANT_WORKLOAD") or script) or sample_name(job) or "job"
+
+
+def class_name(device: str = "") -> str:
+    """The class of this rank's node or device: ``COTENANT_CLASS``, or what the device is called."""
+    return sample_name(os.environ.get("COTENANT_CLASS") or device)
 
 
 Message = Callable[[], "tuple[int, Sequence[float] | None]"]
@@ -225,6 +248,7 @@ class Session(threading.Thread):
         coordinator = self._connect()
         request: dict[str, Any] = {
             "job": self.job,
+            "workload": workload_name(self.job),
             "workers": [w.message() for w in self.workers],
             "globalBatch": self.global_batch,
             "iteration": str(self.iteration),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import threading
 import time
 import unittest
@@ -14,7 +15,7 @@ from unittest import mock
 from cotenant import agreement, coordinator
 from cotenant.agreement import Report, Shares
 from cotenant.coordinator import Coordinator, CoordinatorError, Unreachable
-from cotenant.session import Session, Worker, job_name, worker_name
+from cotenant.session import Session, Worker, class_name, job_name, worker_name, workload_name
 from fake import FakeCoordinator
 
 WORKERS = [Worker("a"), Worker("b", 2, 40, (8, 16))]
@@ -57,7 +58,7 @@ class Talk(unittest.TestCase):
         until(lambda: session.proposal() == Shares(1, 2, (8, 24), 2))
         method, request = fake.requests[0]
         self.assertEqual((method, request["globalBatch"], request["allocator"]), ("Open", 32, "cpu"))
-        self.assertEqual(request["workers"][1], {"name": "b", "min": 2, "max": 40, "buckets": [8, 16], "node": ""})
+        self.assertEqual(request["workers"][1], {"name": "b", "min": 2, "max": 40, "buckets": [8, 16], "node": "", "class": ""})
         method, request = fake.requests[1]
         self.assertEqual((method, request["iteration"], request["heldIteration"]), ("Report", "0", "0"))
         self.assertEqual([r["communicateSeconds"] for r in request["reports"]], [0.11, 0.11], "waiting is no sending")
@@ -245,6 +246,14 @@ class Names(unittest.TestCase):
             self.assertEqual((job_name(), worker_name(1)), ("mine", "w"))
         with mock.patch.dict(os.environ, {"MASTER_ADDR": "host", "MASTER_PORT": "9"}, clear=True):
             self.assertTrue(job_name().endswith("@host:9"))
+
+    def test_samples_are_kept_by_names_that_stay(self) -> None:
+        with mock.patch.dict(os.environ, {"MASTER_PORT": "9"}, clear=True), mock.patch.object(sys, "argv", ["/x/my train+1.py"]):
+            self.assertEqual((workload_name(job_name()), class_name(), class_name("Tesla V100 16GB")), ("my-train-1", "", "Tesla-V100-16GB"))
+        with mock.patch.dict(os.environ, {"COTENANT_WORKLOAD": "bert/32", "COTENANT_CLASS": "a100"}):
+            self.assertEqual((workload_name("job"), class_name("Tesla")), ("bert/32", "a100"))
+        with mock.patch.dict(os.environ, {}, clear=True), mock.patch.object(sys, "argv", []):
+            self.assertEqual((workload_name("my job"), workload_name("*")), ("my-job", "job"))
 
 
 if __name__ == "__main__":

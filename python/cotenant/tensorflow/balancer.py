@@ -12,7 +12,7 @@ from cotenant import agreement, joining
 from cotenant.either import Either
 from cotenant.pace import Pace
 from cotenant.sampling import Course, Draw
-from cotenant.session import job_name, worker_name
+from cotenant.session import class_name, job_name, worker_name
 from cotenant.tensorflow.batches import Arrays, Batches, Order, in_order, shuffled
 from cotenant.tensorflow.link import RidingLink
 from cotenant.tensorflow.reduction import GraphClock, Reduction, attach
@@ -70,7 +70,8 @@ class Balancer:
 
     The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
     name a coordinator (default: rank 0 starts its own); ``COTENANT_JOB`` and
-    ``COTENANT_WORKER`` name the job and this rank.
+    ``COTENANT_WORKER`` name the job and this rank; ``COTENANT_WORKLOAD`` and
+    ``COTENANT_CLASS`` what it trains and where, in samples of its speed.
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class Balancer:
             raise ValueError("prepare: a tf.data.Dataset has its own order; give arrays, or no order")
         mine: dict[str, Any] = {
             "worker": worker_name(self.rank),
+            "class": class_name(),
             "length": length,
             "global_batch": self.global_batch,
             "shuffle": "given" if self._order is not None else self._shuffle,

@@ -18,7 +18,7 @@ from cotenant.clock import WallClock
 from cotenant.either import Either
 from cotenant.pace import Pace
 from cotenant.sampling import Course, Draw
-from cotenant.session import worker_name
+from cotenant.session import class_name, worker_name
 from cotenant.torch.clock import CudaClock
 from cotenant.torch.collective import GroupLink, dist
 from cotenant.torch.loader import BalancedLoader, BalancedSampler, Order, in_order, shuffled
@@ -72,7 +72,8 @@ class Balancer:
 
     The environment: ``COTENANT_ADDRESS``, ``COTENANT_TOKEN``, ``COTENANT_CA``
     name a coordinator (default: rank 0 starts its own); ``COTENANT_JOB`` and
-    ``COTENANT_WORKER`` name the job and this rank.
+    ``COTENANT_WORKER`` name the job and this rank; ``COTENANT_WORKLOAD`` and
+    ``COTENANT_CLASS`` what it trains and where, in samples of its speed.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class Balancer:
         minimum, maximum, buckets = self._limits
         mine: dict[str, Any] = {
             "worker": worker_name(self.rank),
+            "class": class_name(torch.cuda.get_device_name() if cuda else ""),
             "length": length,
             "batch_size": loader.batch_size,
             "seed": self._seed if self._seed is not None else _seed_of(loader),
