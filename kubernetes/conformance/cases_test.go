@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -200,6 +201,9 @@ var cases = []struct {
 		}
 	}},
 	{"a node that comes later", func(w *world) {
+		// The scheduler hears a moment later that the case before took its nodes
+		// away, and no object tells when it has.
+		time.Sleep(2 * time.Second)
 		w.create(pod("early"))
 		w.pending("early", unschedulable)
 		w.nodes(1, small, nil)
