@@ -95,8 +95,8 @@ func (c Constraints) validate() error {
 			if t.Exists && t.Value != "" {
 				return fmt.Errorf("tolerations[%s][%d]: value %q beside exists: true, which tolerates every value; keep one", w, i, t.Value)
 			}
-			if t.Effect != "" && !slices.Contains(effects, t.Effect) {
-				return fmt.Errorf("tolerations[%s][%d]: effect %q is none of %s; leave it out for all", w, i, t.Effect, strings.Join(effects, ", "))
+			if t.Effect != "" && !slices.Contains(Effects, t.Effect) {
+				return fmt.Errorf("tolerations[%s][%d]: effect %q is none of %s; leave it out for all", w, i, t.Effect, strings.Join(Effects, ", "))
 			}
 		}
 	}

@@ -55,7 +55,8 @@ const (
 	PreferNoSchedule = "PreferNoSchedule"
 )
 
-var effects = []string{NoSchedule, NoExecute, PreferNoSchedule}
+// Effects are all of them. Don't change it.
+var Effects = []string{NoSchedule, NoExecute, PreferNoSchedule}
 
 // Taint keeps off the tasks that do not tolerate it. PreferNoSchedule keeps
 // nothing off.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
@@ -42,9 +43,8 @@ func readNode(m meta, object []byte) (cluster.Node, error) {
 		return cluster.Node{}, err
 	}
 	for i, t := range n.Spec.Taints {
-		if t.Effect != cluster.NoSchedule && t.Effect != cluster.NoExecute && t.Effect != cluster.PreferNoSchedule {
-			return cluster.Node{}, badField(fmt.Sprintf("spec.taints[%d].effect", i), t.Effect,
-				"is none of NoSchedule, NoExecute, PreferNoSchedule")
+		if err := checkEffect(fmt.Sprintf("spec.taints[%d].effect", i), t.Effect); err != nil {
+			return cluster.Node{}, err
 		}
 	}
 	node := cluster.Node{
@@ -99,4 +99,11 @@ func firstLabel(labels map[string]string, keys []string) string {
 		}
 	}
 	return ""
+}
+
+func checkEffect(field, effect string) error {
+	if !slices.Contains(cluster.Effects, effect) {
+		return badField(field, effect, "is none of %s", strings.Join(cluster.Effects, ", "))
+	}
+	return nil
 }

@@ -129,10 +129,10 @@ func (k *kubernetes) pod(m meta, object []byte) error {
 		if t.Operator == "Exists" && t.Value != "" {
 			return badField(fmt.Sprintf("spec.tolerations[%d].value", i), t.Value, "must be empty where the operator is Exists")
 		}
-		switch t.Effect {
-		case "", cluster.NoSchedule, cluster.NoExecute, cluster.PreferNoSchedule:
-		default:
-			return badField(fmt.Sprintf("spec.tolerations[%d].effect", i), t.Effect, "is none of NoSchedule, NoExecute, PreferNoSchedule")
+		if t.Effect != "" {
+			if err := checkEffect(fmt.Sprintf("spec.tolerations[%d].effect", i), t.Effect); err != nil {
+				return err
+			}
 		}
 		p.admitted = append(p.admitted, cluster.Toleration{
 			Key: t.Key, Exists: t.Operator == "Exists", Value: t.Value, Effect: t.Effect,

@@ -122,18 +122,7 @@ func TestPropertySearchIsNoWorseThanGreedy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := p.Place(seeded(req))
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := place.Evaluate(req, d, m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if req.Objective.Minimises() {
-				return -e.Value, e.Held
-			}
-			return e.Value, e.Held
+			return placetest.Worth(t, p, seeded(req), m)
 		}
 		greedy, held := value("greedy")
 		search, heldToo := value("greedy-search")

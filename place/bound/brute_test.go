@@ -124,6 +124,20 @@ func bruteForce(t *rapid.T, req place.Request, m interference.Model) (best float
 	return best, ok
 }
 
+// smallRequest draws what brute force can place, and a model of it.
+func smallRequest(t *rapid.T, o place.Objective) (place.Request, hashed) {
+	spec, counts := small(t)
+	if o.Traffic > 0 {
+		placetest.Connect(t, &spec, "a", "b", "c")
+	}
+	m := hashed{rapid.Uint64Range(0, 1<<20).Draw(t, "model")}
+	s, err := cluster.NewSnapshot(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place.Request{View: s, Pending: []cluster.Group{{Tasks: tasksOf(counts)}}, Objective: o}, m
+}
+
 // TestBoundAgainstBruteForce: the certificate is never below the optimum, and
 // what the policy plans never above it; where the certificate says that no
 // placement exists, there is none.
@@ -139,16 +153,7 @@ func TestBoundAgainstBruteForce(t *testing.T) {
 		t.Run(o.String(), func(t *testing.T) {
 			optimal, trials := 0, 0
 			rapid.Check(t, func(t *rapid.T) {
-				spec, counts := small(t)
-				if o.Traffic > 0 {
-					placetest.Connect(t, &spec, "a", "b", "c")
-				}
-				m := hashed{rapid.Uint64Range(0, 1<<20).Draw(t, "model")}
-				s, err := cluster.NewSnapshot(spec)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req := place.Request{View: s, Pending: []cluster.Group{{Tasks: tasksOf(counts)}}, Objective: o}
+				req, m := smallRequest(t, o)
 				best, ok := bruteForce(t, req, m)
 				r, err := bound.Compute(req, m, bound.Options{})
 				if errors.Is(err, bound.ErrInfeasible) {

@@ -17,24 +17,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// worth is what a policy's plan is worth, higher is better, and how many tasks
-// it holds.
-func worth(t rapid.TB, p place.Policy, req place.Request, m interference.Model) (float64, int) {
-	t.Helper()
-	d, err := p.Place(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := place.Evaluate(req, d, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if req.Objective.Minimises() {
-		return -e.Value, e.Held
-	}
-	return e.Value, e.Held
-}
-
 // searched is greedy-search's plan.
 func searched(t rapid.TB, req place.Request, m interference.Model, seed uint64) (float64, int) {
 	t.Helper()
@@ -43,7 +25,7 @@ func searched(t rapid.TB, req place.Request, m interference.Model, seed uint64) 
 		t.Fatal(err)
 	}
 	req.Rand = rand.New(rand.NewPCG(seed, 4))
-	return worth(t, p, req, m)
+	return placetest.Worth(t, p, req, m)
 }
 
 // TestNotBelowGreedySearch has batches on which every rounding ends below what
@@ -54,7 +36,7 @@ func TestNotBelowGreedySearch(t *testing.T) {
 		for _, row := range rows {
 			t.Run(fmt.Sprint(file, ":", row), func(t *testing.T) {
 				req := request(t, cluster.Spec{Nodes: cluster.Nodes("", 81, 1, 8)}, metisBatch(t, file, row))
-				got, held := worth(t, bound.New(m, bound.Options{}), req, m)
+				got, held := placetest.Worth(t, bound.New(m, bound.Options{}), req, m)
 				for seed := range uint64(3) {
 					if least, _ := searched(t, req, m, seed); held > 0 || got < least-1e-9 {
 						t.Errorf("%.7f with %d held, greedy-search with seed %d has %.7f", got, held, seed, least)
@@ -73,21 +55,11 @@ func TestPropertyNotBelowGreedySearch(t *testing.T) {
 		{Mean: 1, Traffic: 0.5},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		spec, counts := small(t)
-		o := rapid.SampledFrom(objectives).Draw(t, "objective")
-		if o.Traffic > 0 {
-			placetest.Connect(t, &spec, "a", "b", "c")
-		}
-		m := hashed{rapid.Uint64Range(0, 1<<20).Draw(t, "model")}
-		s, err := cluster.NewSnapshot(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req := place.Request{View: s, Pending: []cluster.Group{{Tasks: tasksOf(counts)}}, Objective: o}
+		req, m := smallRequest(t, rapid.SampledFrom(objectives).Draw(t, "objective"))
 		if _, err := bound.Compute(req, m, bound.Options{}); errors.Is(err, bound.ErrInfeasible) {
 			return
 		}
-		got, held := worth(t, bound.New(m, bound.Options{}), req, m)
+		got, held := placetest.Worth(t, bound.New(m, bound.Options{}), req, m)
 		least, others := searched(t, req, m, rapid.Uint64Range(0, 9).Draw(t, "seed"))
 		if held > others || held == others && got < least-1e-9 {
 			t.Fatalf("%g with %d held, greedy-search %g with %d", got, held, least, others)

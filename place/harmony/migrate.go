@@ -27,10 +27,10 @@ type Moves struct {
 // DefaultMoves are those of an untrained policy.
 var DefaultMoves = Moves{Fade: 0.3, Horizon: 3600, Welcome: 0.2}
 
-// mover rearranges single-task gangs over devices (what shares nodes is moved
-// by jobs.Mover, task by task): two devices at a time, all
-// ways to divide who is on them, perhaps with one more who waits, as long as
-// the weighted sum of progress gains. It looks at the devices where something
+// mover rearranges single-task gangs over devices (what shares nodes is moved by
+// jobs.Mover, task by task): two devices at a time, all ways to divide who is on
+// them, perhaps with one more who waits, as long as the weighted sum of progress
+// gains. It looks at the devices where something
 // can have changed: those with a free slot and those placed on in this
 // decision, each against every other; in a large cluster only where the most is
 // lost, against one of each kind (shortlist).
@@ -97,9 +97,7 @@ func (p *Policy) improve(req place.Request) {
 // whose placements stay, does not reckon with.
 func (p *Policy) again() {
 	b := p.board
-	p.encoder.Begin()
-	p.plans.board = nil
-	clear(p.refused)
+	p.afresh()
 	for i := range b.Pending() {
 		if b.Request().Stopped() {
 			return

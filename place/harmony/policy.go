@@ -94,9 +94,7 @@ func Shape(prior float32) num.ScorerShape {
 func (p *Policy) Place(req place.Request) (place.Decision, error) {
 	b := p.board
 	b.Reset(req)
-	p.encoder.Begin()
-	p.plans.board = nil
-	clear(p.refused)
+	p.afresh()
 	for i := range b.Pending() {
 		if req.Stopped() {
 			break
@@ -154,6 +152,13 @@ func (p *Policy) offer(i, g int) {
 	}
 	b.Say(i, why, words)
 	*r = refusal{why, words, b.Mark(), late, true}
+}
+
+// afresh forgets what was read of the board, which may be another one now.
+func (p *Policy) afresh() {
+	p.encoder.Begin()
+	p.plans.board = nil
+	clear(p.refused)
 }
 
 // put places a gang as one of ways says, which may be to wait.

@@ -13,10 +13,7 @@ func (p *Policy) scale() {
 // Start implements jobs.Starter.
 func (p *Policy) Start(b *jobs.Board, i int) bool {
 	g := b.Gang(i)
-	// The board went back and forth: what was read of it may be of another one.
-	p.encoder.Begin()
-	p.plans.begin(b)
-	clear(p.refused)
+	p.afresh() // the board went back and forth
 	p.offer(i, g)
 	return b.At(int(b.Tasks(g)[0])) >= 0
 }

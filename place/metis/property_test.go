@@ -254,18 +254,7 @@ func TestPropertySearchOnlyHelps(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Rand = rand.New(rand.NewPCG(7, 7))
-			d, err := p.Place(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := place.Evaluate(req, d, m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if req.Objective.Minimises() {
-				return -e.Value, e.Held
-			}
-			return e.Value, e.Held
+			return placetest.Worth(t, p, req, m)
 		}
 		pass, held := value("search=off")
 		search, heldToo := value("kicks=20")
