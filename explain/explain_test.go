@@ -342,31 +342,41 @@ func shadowed(name, at, planned string, plan int) string {
 func TestShadow(t *testing.T) {
 	text := list(node("n1"), node("n2"), node("n3"), pod("p", "n1", "a", "", "", bound), pod("q", "n1", "a", "", "", bound), pod("r", "n2", "b", "", "", bound),
 		pod("x", "n1", "x", "", "", bound), shadowed("p", "n1", "n3", 1), shadowed("q", "n1", "n1", 2))
-	s := world(t, text, 2).Shadow(read(t, text))
+	s := world(t, text, 2).Shadow(read(t, text), "")
 	if s.Pods != 3 || s.WithPlan != 2 || s.Elsewhere != 1 || s.NoRoom != 0 || s.Valued != 3 {
 		t.Errorf("%+v", s)
 	}
 	if *s.Actual != 0.6667 || *s.Planned != 1 || *s.Gain != 0.5 {
 		t.Errorf("%v, %v, %v", *s.Actual, *s.Planned, *s.Gain)
 	}
+	// Of one namespace only its pods are told of; the others are their neighbours
+	// where the plans have them.
+	elsewhere := func(text string) string { return strings.ReplaceAll(text, `"namespace":"d"`, `"namespace":"e"`) }
+	text = list(node("n1"), node("n2"), pod("p", "n1", "a", "", "", bound), elsewhere(pod("q", "n1", "a", "", "", bound)), elsewhere(shadowed("q", "n1", "n2", 1)))
+	if s = world(t, text, 2).Shadow(read(t, text), "d"); s.Pods != 1 || s.WithPlan != 0 || *s.Actual != 0.5 || *s.Planned != 1 {
+		t.Errorf("%+v", s)
+	}
+	if s = world(t, text, 2).Shadow(read(t, text), "e"); s.Pods != 1 || s.WithPlan != 1 || *s.Planned != 1 {
+		t.Errorf("%+v", s)
+	}
 	// Those that the scheduler could not judge are counted beside them: neither one
 	// that another mode decided on, nor one that has ended.
 	text = list(node("n1"), pod("p", "n1", "a", "", "", bound), pod("x", "n1", "x", "", "", bound), pod("y", "n1", "x", annotated(`{"mode":"enforce"}`), "", bound),
 		pod("z", "n1", "x", "", "", `"phase":"Failed"`), pod("v", "n1", "x", "", "", bound),
 		event("x", "CotenantFallback", "workload-unknown"), event("y", "CotenantFallback", "workload-unknown"), event("z", "CotenantFallback", "workload-unknown"))
-	if s := world(t, text, 2).Shadow(read(t, text)); s.Pods != 1 || s.Unjudged != 1 {
+	if s := world(t, text, 2).Shadow(read(t, text), ""); s.Pods != 1 || s.Unjudged != 1 {
 		t.Errorf("%+v", s)
 	}
 	// Where the plans together leave no room, the later ones' pods stay.
 	text = list(node("n1"), node("n2"), pod("p", "n1", "a", "", "", bound), pod("q", "n1", "a", "", "", bound), pod("r", "n2", "b", "", "", bound),
 		shadowed("p", "n1", "n2", 1), shadowed("q", "n1", "n2", 2))
-	s = world(t, text, 2).Shadow(read(t, text))
+	s = world(t, text, 2).Shadow(read(t, text), "")
 	if s.Elsewhere != 2 || s.NoRoom != 1 || *s.Planned != 0.9 {
 		t.Errorf("%+v, %v", s, *s.Planned)
 	}
 	// Nobody measured b twice.
 	text = list(node("n1"), pod("p", "n1", "b", "", "", bound), pod("q", "n1", "b", "", "", bound))
-	s = world(t, text, 0).Shadow(read(t, text))
+	s = world(t, text, 0).Shadow(read(t, text), "")
 	if s.Valued != 0 || s.Actual != nil || s.Gain != nil || !reflect.DeepEqual(s.Silent, []string{"b*2"}) {
 		t.Errorf("%+v", s)
 	}

@@ -18,8 +18,8 @@ type Shadow struct {
 	WithPlan  int `json:"with_plan"`
 	Elsewhere int `json:"elsewhere"`
 	// NoRoom of those stay where they are in this account, since all plans
-	// together leave no room on the node of theirs: each plan was made on the nodes
-	// as the scheduler filled them, not as the plans would have.
+	// together leave no room on the node of theirs: others than those that were
+	// planned for came there after the plan.
 	NoRoom int `json:"no_room"`
 	// Unjudged pods run beside those: the scheduler, in the mode shadow, said why it
 	// could not judge them, and the world's model does not know their workloads.
@@ -45,19 +45,25 @@ type ShadowWorkload struct {
 	Planned  *float64 `json:"mean_performance_planned"`
 }
 
-// Shadow compares where the pods are with where the plans would have put them,
-// by the world's model.
-func (w *World) Shadow(out *Objects) Shadow {
+// Shadow compares where the pods of a namespace are, "" for all, with where the
+// plans would have put them, by the world's model. Pods of other namespaces are
+// where their plans have them, too, beside those that are told of.
+func (w *World) Shadow(out *Objects, namespace string) Shadow {
 	var s Shadow
 	actual := map[cluster.TaskID]int{}  // node of each known task
 	planned := map[cluster.TaskID]int{} // the same, as the plans have it
+	told := map[cluster.TaskID]bool{}   // pods of the namespace
 	var moved []move
 	for _, p := range out.Pods {
 		id := cluster.TaskID(p.ID())
 		i, ok := w.at[id]
+		one := 0
+		if namespace == "" || p.Namespace == namespace {
+			one, told[id] = 1, true
+		}
 		if !ok {
 			if out.unjudged(p) {
-				s.Unjudged++
+				s.Unjudged += one
 			}
 			continue
 		}
@@ -65,7 +71,7 @@ func (w *World) Shadow(out *Objects) Shadow {
 		if !ok || !w.knows(here, w.spec.Running[i].Workload) {
 			continue
 		}
-		s.Pods++
+		s.Pods += one
 		actual[id], planned[id] = here, here
 		d := p.Decision
 		if of, ok := out.shadowDecision(p); ok {
@@ -74,21 +80,25 @@ func (w *World) Shadow(out *Objects) Shadow {
 		if d == nil || d.Mode != "shadow" || d.Planned == "" || d.Node != p.Node {
 			continue
 		}
-		s.WithPlan++
+		s.WithPlan += one
 		if d.Planned == p.Node {
 			continue
 		}
-		s.Elsewhere++
+		s.Elsewhere += one
 		to, ok := w.index[d.Planned]
 		if !ok || !w.knows(to, w.spec.Running[i].Workload) {
-			s.NoRoom++ // that node is gone
+			s.NoRoom += one // that node is gone
 			continue
 		}
 		planned[id] = to
 		moved = append(moved, move{id, d.Plan})
 	}
-	s.NoRoom += w.settle(actual, planned, moved)
-	w.compare(&s, actual, planned)
+	for _, id := range w.settle(actual, planned, moved) {
+		if told[id] {
+			s.NoRoom++
+		}
+	}
+	w.compare(&s, actual, planned, told)
 	return s
 }
 
@@ -105,8 +115,8 @@ type move struct {
 }
 
 // settle takes moves back, the latest plans' first, until no node holds more
-// than it can because of one, and counts them.
-func (w *World) settle(actual, planned map[cluster.TaskID]int, moved []move) (back int) {
+// than it can because of one, and lists the tasks that stay.
+func (w *World) settle(actual, planned map[cluster.TaskID]int, moved []move) (stay []cluster.TaskID) {
 	slices.SortStableFunc(moved, func(a, b move) int { return a.plan - b.plan })
 	for {
 		full := w.full(planned)
@@ -117,11 +127,11 @@ func (w *World) settle(actual, planned map[cluster.TaskID]int, moved []move) (ba
 			}
 		}
 		if at < 0 {
-			return back
+			return stay
 		}
 		planned[moved[at].id] = actual[moved[at].id]
+		stay = append(stay, moved[at].id)
 		moved = slices.Delete(moved, at, at+1)
-		back++
 	}
 }
 
@@ -156,8 +166,8 @@ func (w *World) full(planned map[cluster.TaskID]int) []bool {
 	return full
 }
 
-// compare takes the means over the pods about which the model knows both.
-func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int) {
+// compare takes the means over those of the told about which the model knows both.
+func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told map[cluster.TaskID]bool) {
 	before, after := w.counts(actual), w.counts(planned)
 	type sums struct {
 		pods, valued  int
@@ -167,6 +177,9 @@ func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int) {
 	var all sums
 	silent := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(actual)) {
+		if !told[id] {
+			continue
+		}
 		name := w.spec.Running[w.at[id]].Workload
 		of := by[name]
 		if of == nil {

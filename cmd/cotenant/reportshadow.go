@@ -17,6 +17,7 @@ func reportCommand() *cobra.Command {
 
 func reportShadowCommand() *cobra.Command {
 	var f podsFlags
+	var namespace string
 	cmd := &cobra.Command{
 		Use: "shadow", Short: "What a scheduler in the mode shadow would have gained", Args: cobra.NoArgs,
 		Long: `Compare where pods are with where cotenant-scheduler, in the mode shadow, would
@@ -26,9 +27,10 @@ pods with a plan, and how many of them are elsewhere.
 Plans are read from the events CotenantShadow, which an API server keeps for an
 hour (its flag --event-ttl): report within it, or save them with kubectl get
 nodes,pods,events -A -o json and name the file. Each plan was made on the nodes as
-the scheduler filled them; pods for which all plans together leave no room stay
-where they are, and are counted.`,
+the plans before would have filled them; pods for which all plans together leave
+no room, since others came there, stay where they are, and are counted.`,
 		Example: `  cotenant report shadow --samples samples.jsonl
+  cotenant report shadow --samples samples.jsonl -n shop
   cotenant report shadow --cluster snapshot.json --model m.cotenant --slots 8 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.source.model == "" && f.source.samples == "" {
@@ -38,8 +40,10 @@ where they are, and are counted.`,
 			if err != nil {
 				return err
 			}
-			s := world.Shadow(objects)
+			s := world.Shadow(objects, namespace)
 			switch {
+			case s.Pods == 0 && namespace != "":
+				return fmt.Errorf("--cluster: no pod of namespace %s is placed that is of a workload which the model knows; see the label cotenant.dev/workload (docs/kubernetes.md)", namespace)
 			case s.Pods == 0:
 				return fmt.Errorf("--cluster: no pod of a workload that the model knows is placed; see the label cotenant.dev/workload (docs/kubernetes.md)")
 			case s.WithPlan == 0:
@@ -49,6 +53,7 @@ where they are, and are counted.`,
 		},
 	}
 	f.register(cmd)
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "tell of the pods of this `namespace` alone; those of the others are still their neighbours (default: all)")
 	return cmd
 }
 

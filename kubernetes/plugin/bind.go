@@ -20,7 +20,7 @@ import (
 // that it holds, until the wait timeout: the others are bound already.
 func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	d := decisionOf(state)
-	if d == nil {
+	if d == nil || !p.minds(pod.Namespace) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &v1.Binding{

@@ -23,10 +23,10 @@ import (
 // PreEnqueue implements framework.PreEnqueuePlugin: pods wait for their group.
 // It is called under the lock of the scheduler's queue.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	mode := p.args.ModeOf(pod.Namespace)
-	if mode != config.Enforce && mode != config.Assist {
+	if !p.minds(pod.Namespace) {
 		return nil
 	}
+	mode := p.args.ModeOf(pod.Namespace)
 	e := p.waiting.see(pod, time.Now())
 	if status := p.gathers(e, pod, mode); status != nil {
 		return status
@@ -152,10 +152,10 @@ func (p *Plugin) sameGroup(_ klog.Logger, pod *v1.Pod, _, newObj any) (fwk.Queue
 // PreFilter implements framework.PreFilterPlugin: it names the node that the
 // plan has for the pod.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (result *fwk.PreFilterResult, status *fwk.Status) {
-	mode := p.args.ModeOf(pod.Namespace)
-	if probing(state) || mode != config.Enforce && mode != config.Assist {
+	if probing(state) || !p.minds(pod.Namespace) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	mode := p.args.ModeOf(pod.Namespace)
 	defer func() {
 		if r := recover(); r != nil {
 			p.logger.Error(fmt.Errorf("%v", r), "The plugin panicked", "pod", klog.KObj(pod), "stack", string(debug.Stack()))
@@ -330,22 +330,27 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 
 // Reserve implements framework.ReservePlugin. In the cycle of a PodGroup it
 // runs once for each candidate: what it notes is undone by Unreserve.
-func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if p.shadow != nil && p.shadow.minds(pod.Namespace) {
+		return p.shadow.Reserve(ctx, state, pod, node)
+	}
 	if d := decisionOf(state); d != nil {
 		d.Node = node
 	}
-	if state.IsPodGroupSchedulingCycle() {
+	if state.IsPodGroupSchedulingCycle() || !p.minds(pod.Namespace) {
 		return nil
 	}
-	if mode := p.args.ModeOf(pod.Namespace); mode == config.Enforce || mode == config.Assist {
-		p.follow(pod)
-	}
+	p.follow(pod)
 	p.waiting.reserve(pod, node)
 	return nil
 }
 
 // PostBind implements framework.PostBindPlugin.
-func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
+	if p.shadow != nil && p.shadow.minds(pod.Namespace) {
+		p.shadow.PostBind(ctx, state, pod, node)
+		return
+	}
 	mode, planned := p.args.ModeOf(pod.Namespace), ""
 	if d := decisionOf(state); d != nil {
 		planned = d.Planned

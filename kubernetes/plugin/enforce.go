@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -11,11 +12,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/topologyaware"
+
+	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 )
 
-// Plugin is the plugin in the modes assist and enforce.
+// Plugin is the plugin in the modes assist and enforce. In namespaces in the mode
+// shadow it leaves everything to a Shadow, in those to ignore it does nothing.
 type Plugin struct {
 	*core
+	// shadow is nil where no namespace is in that mode.
+	shadow *Shadow
 	// topology generates the placements of PodGroups; ours comes before its own.
 	topology fwk.PlacementGeneratePlugin
 	binder   fwk.BindPlugin
@@ -44,6 +50,18 @@ var (
 
 func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
 	p := &Plugin{core: c, completed: make(chan struct{}, 1), leases: legacyregistry.DefaultGatherer}
+	if err := c.watch(); err != nil {
+		return nil, err
+	}
+	if err := c.watchNodes(); err != nil {
+		return nil, fmt.Errorf("plugin %s: watching nodes: %w", Name, err)
+	}
+	if c.args.Has(config.Shadow) {
+		var err error
+		if p.shadow, err = newShadow(c.beside()); err != nil {
+			return nil, err
+		}
+	}
 	var none runtime.Object
 	topology, err := topologyaware.New(ctx, none, c.handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	if err != nil {
@@ -56,4 +74,13 @@ func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
 	}
 	p.binder = binder.(fwk.BindPlugin)
 	return p, nil
+}
+
+// beside is a core for other namespaces, with pods that wait, policies and plans
+// of its own: neither waits for the other's.
+func (c *core) beside() *core {
+	return &core{
+		args: c.args, handle: c.handle, framework: c.framework, brain: c.brain, objective: c.objective,
+		waiting: newWaiting(), owners: c.owners, record: c.record, logger: c.logger, started: c.started,
+	}
 }

@@ -30,6 +30,7 @@ type core struct {
 	args      *config.CotenantArgs
 	handle    fwk.Handle
 	framework framework.Framework // the handle; nil where it is none
+	modes     []config.Mode       // of the namespaces that it is for
 	brain     *brain.Brain
 	objective place.Objective
 	waiting   *waiting
@@ -74,6 +75,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		logger: klog.FromContext(ctx).WithName(Name), started: time.Now(),
 	}
 	c.framework, _ = h.(framework.Framework)
+	c.modes = []config.Mode{config.Enforce, config.Assist}
 	c.owners = newOwners(h.SharedInformerFactory())
 	c.record = newRecorder(h, args, c.logger)
 	noteVersion(h.ProfileName(), b.Now().Version)
@@ -81,48 +83,26 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		reloads.WithLabelValues("refused").Inc()
 		c.logger.Error(bad, "Files are bad: pods go by the scheduler's own scores until there are better ones")
 	}
-	shadow := args.Most() == config.Shadow || args.Most() == config.Ignore
-	c.waiting.always = shadow
-	if err := c.watch(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.watchNodes(); err != nil {
-		return nil, fmt.Errorf("plugin %s: watching nodes: %w", Name, err)
-	}
 	go func() {
 		c.tellBad(ctx, bad)
 		c.keep(ctx)
 	}()
-	if shadow {
+	if most := args.Most(); most == config.Shadow || most == config.Ignore {
 		c.logger.Info("Shadow mode: decides, records, changes nothing", "version", b.Now().Version)
-		return newShadow(c), nil
+		return newShadow(c)
 	}
 	p, err := newPlugin(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	go p.tick(ctx)
-	if left := unwatched(args); len(left) > 0 {
-		c.logger.Info("Warning: the mode shadow plans only where no namespace of the profile is in assist or enforce; these are left alone, and nothing is told of their pods: give them a profile of their own", "namespaces", left)
-	}
 	c.logger.Info("Ready", "mode", args.Mode, "namespaces", args.Namespaces, "version", b.Now().Version)
 	return p, nil
 }
 
-// unwatched are the namespaces in the mode shadow of a profile that has others in
-// assist or enforce: the plugin is then not the one that plans beside the scheduler.
-func unwatched(args *config.CotenantArgs) []string {
-	var left []string
-	for namespace, mode := range args.Namespaces {
-		if mode == config.Shadow {
-			left = append(left, namespace)
-		}
-	}
-	slices.Sort(left)
-	if args.Mode == config.Shadow {
-		left = append(left, "all others")
-	}
-	return left
+// minds reports whether the pods of a namespace are this one's to plan for.
+func (c *core) minds(namespace string) bool {
+	return slices.Contains(c.modes, c.args.ModeOf(namespace))
 }
 
 func filesOf(args *config.CotenantArgs) brain.Files {
@@ -154,7 +134,7 @@ func (c *core) ours(pod *v1.Pod) bool {
 }
 
 // watch keeps the pods that wait, and the gangs, as the API server has them.
-func (c *core) watch(ctx context.Context) error {
+func (c *core) watch() error {
 	informer := c.handle.SharedInformerFactory().Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { c.observe(obj) },
@@ -176,7 +156,7 @@ func (c *core) watch(ctx context.Context) error {
 
 func (c *core) observe(obj any) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || pod.Spec.SchedulerName != c.handle.ProfileName() {
+	if !ok || pod.Spec.SchedulerName != c.handle.ProfileName() || !c.minds(pod.Namespace) {
 		return
 	}
 	switch {

@@ -243,7 +243,7 @@ func (p *Plugin) unscheduled(pod *v1.Pod) []*v1.Pod {
 // ScorePlacement implements framework.PlacementScorePlugin: what the model
 // expects of the pods where a placement puts them, neutral where it is silent.
 func (p *Plugin) ScorePlacement(_ context.Context, _ fwk.PlacementCycleState, group fwk.PodGroupInfo, placed *fwk.PodGroupAssignments) (int64, *fwk.Status) {
-	if m := p.args.ModeOf(group.GetNamespace()); m != config.Enforce && m != config.Assist {
+	if !p.minds(group.GetNamespace()) {
 		return *p.args.Neutral, nil
 	}
 	s := p.brain.Now()

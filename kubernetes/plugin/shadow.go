@@ -27,11 +27,12 @@ type Shadow struct {
 	rest *time.Timer
 }
 
-func newShadow(c *core) *Shadow {
+func newShadow(c *core) (*Shadow, error) {
+	c.modes, c.waiting.always = []config.Mode{config.Shadow}, true
 	s := &Shadow{core: c}
 	s.rest = time.AfterFunc(time.Hour, s.catchUp)
 	s.rest.Stop()
-	return s
+	return s, c.watch()
 }
 
 var (
@@ -42,8 +43,8 @@ var (
 // Reserve implements framework.ReservePlugin. The scheduler has decided: it
 // only takes what is needed for a plan, which is made beside it.
 func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if s.args.ModeOf(pod.Namespace) != config.Shadow || state.IsPodGroupSchedulingCycle() {
-		return nil
+	if !s.minds(pod.Namespace) || state.IsPodGroupSchedulingCycle() {
+		return nil // in the cycle of a PodGroup it comes again, once that is decided
 	}
 	e := s.waiting.see(waits(pod), time.Now())
 	now := s.brain.Now()
@@ -63,7 +64,7 @@ func (s *Shadow) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil
 	}
 	batch := s.waiting.batch(e.pod.UID, mostPlanned, false, func(e *entry) bool {
-		return s.args.ModeOf(e.pod.Namespace) == config.Shadow && now.Known(e.view.Task.Workload)
+		return now.Known(e.view.Task.Workload)
 	})
 	// The snapshot is the scheduler's own and changes: what a plan stands on is
 	// read here, and the policies go on beside.

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
-	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 )
 
@@ -167,21 +165,5 @@ func TestShadowSaysWhatItCannotJudge(t *testing.T) {
 				t.Errorf("%d events, %v counted:\n%s", n, count()-before, told.String())
 			}
 		})
-	}
-}
-
-// Beside namespaces in assist or enforce those in shadow are named as left alone.
-func TestNamespacesThatShadowLeavesAloneAreNamed(t *testing.T) {
-	for _, c := range []struct {
-		args config.CotenantArgs
-		want []string
-	}{
-		{config.CotenantArgs{Mode: config.Shadow, Namespaces: map[string]config.Mode{"staging": config.Enforce}}, []string{"all others"}},
-		{config.CotenantArgs{Mode: config.Enforce, Namespaces: map[string]config.Mode{"b": config.Shadow, "a": config.Shadow, "c": config.Ignore}}, []string{"a", "b"}},
-		{config.CotenantArgs{Mode: config.Assist, Namespaces: map[string]config.Mode{"c": config.Ignore}}, nil},
-	} {
-		if got := unwatched(&c.args); !slices.Equal(got, c.want) {
-			t.Errorf("%s, %v: %q, want %q", c.args.Mode, c.args.Namespaces, got, c.want)
-		}
 	}
 }

@@ -62,6 +62,11 @@ func (a *CotenantArgs) ModeOf(namespace string) Mode {
 	return a.Mode
 }
 
+// Has reports whether a mode holds in some namespace.
+func (a *CotenantArgs) Has(m Mode) bool {
+	return a.Mode == m || slices.Contains(slices.Collect(maps.Values(a.Namespaces)), m)
+}
+
 // Most is the mode that may do most among those of all namespaces.
 func (a *CotenantArgs) Most() Mode {
 	order := []Mode{Ignore, Shadow, Assist, Enforce}
