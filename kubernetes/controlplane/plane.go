@@ -224,7 +224,7 @@ func (p *Plane) Wait(ctx context.Context) error {
 		programs := slices.Clone(p.programs)
 		p.mu.Unlock()
 		for _, program := range programs {
-			if err := program.died(); err != nil {
+			if err := program.Died(); err != nil {
 				return err
 			}
 		}

@@ -143,9 +143,9 @@ func (p *Program) Kill() error { return p.end(syscall.SIGKILL, stopGrace) }
 // Log is the path of the program's log, which restarts append to.
 func (p *Program) Log() string { return p.log }
 
-// died is why the program ended by itself, and nil while it runs or where it
+// Died is why the program ended by itself, and nil while it runs or where it
 // was stopped on purpose.
-func (p *Program) died() error {
+func (p *Program) Died() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == nil || !p.wanted || !closed(p.exited) {
@@ -178,7 +178,7 @@ func (p *Program) await(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if dead := p.died(); dead != nil {
+		if dead := p.Died(); dead != nil {
 			return dead
 		}
 		select {

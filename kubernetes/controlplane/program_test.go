@@ -49,7 +49,7 @@ func TestProgramIsStoppedKilledAndStartedAgain(t *testing.T) {
 		if err := end(); err != nil || alive(pid) {
 			t.Errorf("ended: error %v, alive %v", err, alive(pid))
 		}
-		if err := p.died(); err != nil {
+		if err := p.Died(); err != nil {
 			t.Errorf("ended on purpose, and blamed for it: %v", err)
 		}
 	}

@@ -171,6 +171,9 @@ func (w *weather) deletePod(name string) {
 func (w *weather) finish(i int) {
 	w.Helper()
 	g := w.running[i]
+	if !w.there(g) {
+		return // it will be whole again
+	}
 	w.running = append(w.running[:i], w.running[i+1:]...)
 	names := g.pods()
 	w.rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -201,6 +204,47 @@ func (w *weather) finish(i int) {
 	}
 }
 
+// there reports whether all pods of a gang run as the API server has it: behind an
+// outage the ledger has yet to hear of pods that were deleted just before.
+func (w *weather) there(g gang) bool {
+	w.Helper()
+	running := 0
+	w.insist("list pods of gang "+g.name, func() error {
+		pods, err := w.kube.CoreV1().Pods(namespace).List(w.ctx, metav1.ListOptions{LabelSelector: storm.GangLabel + "=" + g.name})
+		if err != nil {
+			return err
+		}
+		running = 0
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return nil
+	})
+	return running == g.size
+}
+
+// ownEnd is what kube-scheduler 1.37 says before it ends itself. It does where a
+// pod was deleted and made anew, under its name, while its watch was broken: the
+// informer tells of one pod that changed its node.
+const ownEnd = "Pod updated on a different node than previously added to"
+
+// supervise starts the scheduler again where it has ended itself, as a kubelet
+// would.
+func (w *weather) supervise() {
+	w.Helper()
+	err := w.scheduler.Died()
+	if err == nil {
+		return
+	}
+	if !strings.Contains(err.Error(), ownEnd) {
+		w.Fatal(err)
+	}
+	w.Log("kube-scheduler has ended itself: " + ownEnd)
+	w.restartScheduler(0)
+}
+
 // loseNode deletes a node and, as a controller would, its pods.
 func (w *weather) loseNode(name string, back time.Time) {
 	w.Helper()
@@ -222,6 +266,7 @@ func (w *weather) loseNode(name string, back time.Time) {
 // were deleted by somebody else than the end of their gang.
 func (w *weather) mend(now time.Time) {
 	w.Helper()
+	w.supervise()
 	for _, n := range w.nodes {
 		back, is := w.away[n.Name]
 		if !is || now.Before(back) {
