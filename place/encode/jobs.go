@@ -16,7 +16,7 @@ const JobsVersion = 1
 // waiting.
 const (
 	Wait        = iota // 1 for waiting, else 0
-	Prior              // gain less the Threshold: what greedy-wait goes by, with one that is fixed
+	Prior              // gain less the Threshold: what greedy-wait goes by, with one that is fixed and no Ages
 	Gain               // change of the sum of progress over all gangs
 	Own                // progress of the gang there
 	Hurt               // what the others lose, at most 0 but where company helps
@@ -64,12 +64,17 @@ const (
 // With a short queue who waits a little gets a better place; with a long one
 // all the devices are wanted. A gang that some node would hold whole has to gain
 // Apart more to be placed on several: spread out, it takes as many devices for
-// much longer. It is part of a trained policy.
+// much longer.
+//
+// What the gain costs neighbours that are gangs of one task counts Lives.Worth of
+// their ages to the power of Ages: 0 is alike for all ages. It is part of a trained
+// policy.
 type Threshold struct {
 	Free   float64 `json:"free"`
 	Queued float64 `json:"queued"`
 	Fall   float64 `json:"fall"`
 	Apart  float64 `json:"apart,omitempty"`
+	Ages   float64 `json:"ages,omitempty"`
 }
 
 // DefaultThreshold is that of new policies where tasks share what scope says; it
@@ -114,6 +119,7 @@ type Jobs struct {
 	total      float64 // sum of progress when the board was reset
 	first      int     // a worker that waits
 	least      float64 // the threshold now
+	lives      jobs.Lives
 
 	rows    []float32
 	context [Contexts]float32
@@ -157,6 +163,9 @@ func (e *Jobs) Begin() {
 	}
 	e.queueAge /= float64(max(1, b.Pending()))
 	e.least = e.threshold.At(float64(b.Pending()) / float64(max(1, e.hi-e.lo)))
+	if e.threshold.Ages > 0 {
+		e.lives.See(b)
+	}
 	e.mark = -1
 	e.total = b.Total() - b.Gained()
 }
@@ -248,7 +257,7 @@ func (e *Jobs) Encode(g int, options []Option) (candidates num.Matrix, context [
 func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 	b, speeds := e.board, e.board.Speeds()
 	tasks := b.Tasks(g)
-	var age, neighbours, empty, load, before, after, doubt, fastest float64
+	var age, neighbours, empty, load, before, after, doubt, fastest, spared float64
 	least := 1.0
 	mark := b.Mark()
 	for i, t := range tasks {
@@ -281,6 +290,9 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 		if free > 1 {
 			after += speeds.Potential(next)
 		}
+		if len(tasks) == 1 && e.threshold.Ages > 0 && b.Meets(s) {
+			spared = e.spared(s, next)
+		}
 		fastest = max(fastest, b.Alone(g, b.Class(s), false))
 		gain += b.Gain(int(t), s)
 		if len(tasks) > 1 {
@@ -311,7 +323,7 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 	if x[Apart] == 1 && b.Holds(g) {
 		enough += e.threshold.Apart
 	}
-	x[Prior] = float32(gain - enough)
+	x[Prior] = float32(gain + spared - enough)
 	x[Gain] = float32(gain)
 	x[Own] = float32(own)
 	x[Hurt] = float32(gain - own)
@@ -330,6 +342,21 @@ func (e *Jobs) option(g int, o Option, x []float32) (gain float64) {
 	}
 	x[Least] = float32(least)
 	return gain
+}
+
+// spared is by how much less the losses of the neighbours on a site count, where
+// the co-location becomes next, for their ages.
+func (e *Jobs) spared(s int, next jobs.Config) (sum float64) {
+	b := e.board
+	for _, r := range b.Tenants(s) {
+		g := b.GangOf(int(r))
+		if b.Waits(g) || len(b.Tasks(g)) > 1 {
+			continue
+		}
+		after := b.Alone(g, b.Class(s), false) * b.Speeds().Performance(next, int32(b.Workload(int(r))))
+		sum += (after - b.Progress(g)) * (math.Pow(e.lives.Worth(b.Age(g)), e.threshold.Ages) - 1)
+	}
+	return sum
 }
 
 func (e *Jobs) apart(tasks []int32) bool {

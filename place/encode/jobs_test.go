@@ -11,6 +11,7 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/internal/num"
 	"github.com/cotenant/cotenant/place"
 	"github.com/cotenant/cotenant/place/jobs"
 	"github.com/cotenant/cotenant/place/placetest"
@@ -226,4 +227,44 @@ func TestPropertyOrderOfNodes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What neighbours lose counts by their ages in Prior, and in nothing else.
+func TestAgesOfNeighbours(t *testing.T) {
+	encode := func(ages float64) num.Matrix {
+		nodes := cluster.Nodes("a", 1, 2, 0)
+		for d := range nodes[0].Devices {
+			nodes[0].Devices[d].Slots = 2
+		}
+		now := 100 * time.Hour
+		var running []cluster.Running
+		for d, started := range []time.Duration{0, now} { // an old and a new one
+			running = append(running, cluster.Running{
+				Task: cluster.Task{ID: cluster.TaskID(fmt.Sprint(d)), Workload: "w0", Role: cluster.Worker, Devices: 1}, Node: nodes[0].Name, On: []int{d}, Group: fmt.Sprint(d), Started: started,
+			})
+		}
+		view, err := cluster.NewSnapshot(cluster.Spec{Nodes: nodes, Running: running})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := jobs.NewBoard(jobs.NewSpeeds(known{placetest.Model{Names: []string{"a"}}}, jobs.Options{Scope: history.ScopeDevice}))
+		e := NewJobs(b, Threshold{Free: 0.5, Queued: 0.5, Ages: ages})
+		b.Reset(place.Request{View: view, Now: now, Pending: []cluster.Group{placetest.Gang("q", 1, "w1")}})
+		e.Begin()
+		candidates, _ := e.Encode(b.Gang(0), []Option{{}, {Sites: []int32{0}}, {Sites: []int32{1}}})
+		return num.Matrix{Rows: candidates.Rows, Cols: candidates.Cols, Data: slices.Clone(candidates.Data)}
+	}
+	plain, aged := encode(0), encode(0.5)
+	for f := range Features {
+		if f != Prior && (aged.Row(1)[f] != plain.Row(1)[f] || aged.Row(2)[f] != plain.Row(2)[f]) {
+			t.Errorf("feature %d depends on the power of ages", f)
+		}
+	}
+	if plain.Row(1)[Prior] != plain.Row(2)[Prior] || aged.Row(2)[Prior] != plain.Row(2)[Prior] {
+		t.Errorf("prior without ages %g, %g; beside a new one %g", plain.Row(1)[Prior], plain.Row(2)[Prior], aged.Row(2)[Prior])
+	}
+	change := plain.Row(1)[Gain] - plain.Row(1)[Own]
+	if less := aged.Row(1)[Prior] - plain.Row(1)[Prior]; change == 0 || less == 0 || less/change > 0 || less/change < -1 {
+		t.Errorf("beside an old one whose progress changes by %g the prior does by %g", change, less)
+	}
 }

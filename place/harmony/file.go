@@ -94,8 +94,8 @@ func (f *File) check() error {
 		return fmt.Errorf("moves %+v: fade must not be negative, and the horizon is a number of seconds above 0", m)
 	}
 	h := f.Threshold
-	if sum := h.Free + h.Queued + h.Fall + h.Apart; math.IsNaN(sum) || math.IsInf(sum, 0) || h.Fall < 0 {
-		return fmt.Errorf("threshold %+v: its numbers are finite, and fall is at least 0", h)
+	if sum := h.Free + h.Queued + h.Fall + h.Apart + h.Ages; math.IsNaN(sum) || math.IsInf(sum, 0) || h.Fall < 0 || h.Ages < 0 {
+		return fmt.Errorf("threshold %+v: its numbers are finite, and fall and ages are at least 0", h)
 	}
 	if f.MaxWait < 0 {
 		return fmt.Errorf("max wait %s is negative; 0 is for ever", f.MaxWait)
