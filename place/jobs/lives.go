@@ -43,10 +43,13 @@ const (
 	believed  = 0.5
 )
 
-// stageStart is the age in hours at which a stage begins.
-func stageStart(k int) float64 {
-	return firstStage * (math.Pow(stageRatio, float64(k)) - 1) / (stageRatio - 1)
-}
+// stageStart is the age in hours at which each stage begins, and the last ends.
+var stageStart = func() (start [stages + 1]float64) {
+	for k := range start {
+		start[k] = firstStage * (math.Pow(stageRatio, float64(k)) - 1) / (stageRatio - 1)
+	}
+	return start
+}()
 
 func stageOf(hours float64) int {
 	k := int(math.Log1p(max(0, hours)*(stageRatio-1)/firstStage) / math.Log(stageRatio))
@@ -56,12 +59,12 @@ func stageOf(hours float64) int {
 // spend adds the hours of an age to the stages that they were in.
 func spend(to *[stages]float64, hours float64) {
 	for k := range to {
-		start := stageStart(k)
+		start := stageStart[k]
 		if hours <= start {
 			return
 		}
 		if k+1 < stages {
-			to[k] += min(hours, stageStart(k+1)) - start
+			to[k] += min(hours, stageStart[k+1]) - start
 		} else {
 			to[k] += hours - start
 		}
@@ -105,7 +108,7 @@ func (l *Lives) reckon(b *Board) {
 	}
 	var rate, long [stages]float64 // of ending, an hour; and hours of a stage
 	for k := range stages {
-		start, end := stageStart(k), stageStart(k+1)
+		start, end := stageStart[k], stageStart[k+1]
 		before := endsFirst / (1 + (start+end)/2)
 		rate[k] = (l.ended[k] + believed) / (spent[k] + believed/before)
 		long[k] = end - start

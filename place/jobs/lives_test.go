@@ -66,8 +66,8 @@ func TestIndexIsTheBestRatio(t *testing.T) {
 			alive, ends, spent, best := 1.0, 0.0, 0.0, 0.0
 			for k := at; k < stages; k++ {
 				const steps = 2000
-				long := stageStart(k+1) - stageStart(k)
-				before := endsFirst / (1 + (stageStart(k)+stageStart(k+1))/2)
+				long := stageStart[k+1] - stageStart[k]
+				before := endsFirst / (1 + (stageStart[k]+stageStart[k+1])/2)
 				rate := (l.ended[k] + believed) / (l.spent[k] + believed/before)
 				for range steps {
 					spent += alive * long / steps
