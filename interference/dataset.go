@@ -204,7 +204,8 @@ func (d *dataset) row(class int, ms []member) int {
 		return r
 	}
 	d.index[class][k] = len(d.rows)
-	d.rows = append(d.rows, row{class: class, members: ms, obs: make([][]observation, len(metrics))})
+	r := row{class: class, members: ms, obs: make([][]observation, len(metrics))}
+	d.rows, d.most[class] = append(d.rows, r), max(d.most[class], r.tasks())
 	return len(d.rows) - 1
 }
 

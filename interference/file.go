@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/cotenant/cotenant/internal/tensors"
@@ -40,6 +41,7 @@ func Save(w io.Writer, m Model) error {
 		"seed":           strconv.FormatUint(f.seed, 10),
 		"samples_sha256": f.fingerprint,
 		"override":       strconv.FormatBool(f.override),
+		"most_tasks":     list(f.most),
 	}
 	var t tensors.Writer
 	var known []int
@@ -69,8 +71,8 @@ func Save(w io.Writer, m Model) error {
 	return t.Save(w, fileFormat, metadata)
 }
 
-func list(names []string) string {
-	text, err := json.Marshal(names)
+func list(of any) string {
+	text, err := json.Marshal(of)
 	must(err)
 	return string(text)
 }
@@ -148,6 +150,12 @@ func loadSpace(t *tensors.Reader) (space, error) {
 		return space{}, err
 	}
 	s := newSpace(classes, workloads)
+	if text, ok := t.Metadata["most_tasks"]; ok {
+		s.most = nil
+		if err := json.Unmarshal([]byte(text), &s.most); err != nil || len(s.most) != len(classes) || slices.Min(s.most) < 0 {
+			return space{}, fmt.Errorf("most_tasks %q: give a number of at least 0 for each of %d classes; fit again", text, len(classes))
+		}
+	}
 	for c := range s.known {
 		for m := range s.known[c] {
 			for w := range s.known[c][m] {

@@ -103,6 +103,9 @@ func TestModelsSurviveAFile(t *testing.T) {
 			if !bytes.Equal(file, saved(t, back)) {
 				t.Errorf("%s: saved again, the bytes differ", kind)
 			}
+			if Most(back, "a") != 8 || Most(back, "b") != 8 || Most(back, "c") != 0 {
+				t.Errorf("%s: most tasks %d, %d; want those of 3 db, 3 web and 2 zip, and 0 of a class nobody measured", kind, Most(back, "a"), Most(back, "b"))
+			}
 			if len(file) > MaxFileSize {
 				t.Errorf("%s: %d bytes", kind, len(file))
 			}

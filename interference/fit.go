@@ -127,6 +127,11 @@ func Override(m Model, samples []history.Sample) (Model, error) {
 	return overridden{m, measured}, nil
 }
 
+// Most implements what interference.Most asks for.
+func (o overridden) Most(class string) int {
+	return max(Most(o.Model, class), Most(o.measured, class))
+}
+
 // Predict implements Model.
 func (o overridden) Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]Estimate {
 	out := o.Model.Predict(class, metric, cs)

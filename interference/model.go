@@ -36,3 +36,13 @@ type Model interface {
 	// give Estimates that are not Known; it never fails.
 	Predict(class string, metric history.Metric, cs []cluster.Colocation) [][]Estimate
 }
+
+// Most is the number of tasks in the largest co-location of a class that a model
+// was fitted on: beyond it, what it says is a guess whose error nobody measured.
+// 0 is unknown.
+func Most(m Model, class string) int {
+	if x, ok := m.(interface{ Most(class string) int }); ok {
+		return x.Most(class)
+	}
+	return 0
+}

@@ -14,10 +14,13 @@ type space struct {
 	// known[class][metric][workload]: measured at least once, so that there is
 	// something to predict from.
 	known [][][]bool
+	// most[class]: tasks in the largest co-location that was measured; 0 where a
+	// file by an older program does not say.
+	most []int
 }
 
 func newSpace(classes, workloads []string) space {
-	s := space{classes: classes, workloads: workloads, known: make([][][]bool, len(classes))}
+	s := space{classes: classes, workloads: workloads, known: make([][][]bool, len(classes)), most: make([]int, len(classes))}
 	for c := range s.known {
 		s.known[c] = make([][]bool, len(metrics))
 		for m := range s.known[c] {
@@ -46,6 +49,15 @@ func (s *space) Workloads(class string) []string {
 		}
 	}
 	return names
+}
+
+// Most implements what interference.Most asks for.
+func (s *space) Most(class string) int {
+	c, ok := slices.BinarySearch(s.classes, class)
+	if !ok {
+		return 0
+	}
+	return s.most[c]
 }
 
 // knows says whether any sample holds the metric.

@@ -20,6 +20,24 @@ func TestEnforcePlacesByThePlan(t *testing.T) {
 	}
 }
 
+// Without a number in the configuration a node holds as many pods as were measured
+// together: of more nothing is known, and the scheduler's own scores decide.
+func TestNodesHoldWhatWasMeasured(t *testing.T) {
+	w := start(t, "mode: enforce, groupWindow: 20ms", nodes(3, "8")...)
+	w.create(append(list(5, "red"), list(4, "blue")...)...)
+	w.settles(9)
+	planned := map[string]int{}
+	for name := range w.where() {
+		planned[w.decision(name).Planned]++
+	}
+	if planned[""] != 3 || planned["n0"] != 2 || planned["n1"] != 2 || planned["n2"] != 2 {
+		t.Errorf("planned by node %v; want 2 on each, the most that were measured, and 3 left", planned)
+	}
+	if told := w.told(); strings.Count(told, "no-room") != 3 {
+		t.Errorf("not 3 events say that there was no room:\n%s", told)
+	}
+}
+
 // decision is what the pod's annotation says.
 func (w *world) decision(name string) Decision {
 	w.Helper()

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/place"
@@ -13,14 +16,22 @@ import (
 // policyOf puts a policy in place of the configured one.
 func (w *world) policyOf(f func(place.Request) (place.Decision, error)) {
 	w.Helper()
-	p, ok := w.plugin.(*Plugin)
-	if !ok {
-		w.Fatalf("the plugin is a %T", w.plugin)
+	c := w.core()
+	s := c.brain.Now()
+	c.planning.Lock()
+	defer c.planning.Unlock()
+	c.policies = &policies{state: s, Policies: plan.Policies{Model: s.Model, Services: policyFunc(f)}}
+}
+
+func (w *world) core() *core {
+	switch p := w.plugin.(type) {
+	case *Plugin:
+		return p.core
+	case *Shadow:
+		return p.core
 	}
-	s := p.brain.Now()
-	p.planning.Lock()
-	defer p.planning.Unlock()
-	p.policies = &policies{state: s, name: "test", Policies: plan.Policies{Model: s.Model, Services: policyFunc(f)}}
+	w.Fatalf("the plugin is a %T", w.plugin)
+	return nil
 }
 
 type policyFunc func(place.Request) (place.Decision, error)
@@ -40,16 +51,52 @@ func TestPodsAreScheduledWhateverThePolicyDoes(t *testing.T) {
 		"panics":  {func(place.Request) (place.Decision, error) { panic("oh") }, plan.PolicyPanicked},
 		"is full": {func(r place.Request) (place.Decision, error) { return allOn(r, "n0"), nil }, plan.BadDecision},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, "mode: enforce, slotsPerNode: 2, groupWindow: 20ms, timeBudget: 500ms, timePerPod: 0s", nodes(4, "2")...)
-			w.policyOf(c.policy)
+		for _, mode := range []string{"enforce", "shadow"} {
+			t.Run(name+" in "+mode, func(t *testing.T) {
+				w := start(t, "mode: "+mode+", slotsPerNode: 2, groupWindow: 20ms, timeBudget: 500ms, timePerPod: 0s", nodes(4, "2")...)
+				w.policyOf(c.policy)
+				w.create(list(4, "red")...)
+				w.settles(4)
+				w.tells(string(c.code), 4)
+			})
+		}
+	}
+}
+
+// tells waits until events hold a text so many times.
+func (w *world) tells(text string, times int) {
+	w.Helper()
+	told := ""
+	for end := time.Now().Add(10 * time.Second); strings.Count(told, text) < times; time.Sleep(10 * time.Millisecond) {
+		told += w.told() + "\n"
+		if time.Now().After(end) {
+			w.Fatalf("%d events, and not %d, say %s:\n%s", strings.Count(told, text), times, text, told)
+		}
+	}
+}
+
+// A model that panics leaves pods to the scheduler, too.
+func TestPodsAreScheduledWhateverTheModelDoes(t *testing.T) {
+	for _, mode := range []string{"enforce", "assist", "shadow"} {
+		t.Run(mode, func(t *testing.T) {
+			w := start(t, "mode: "+mode+", slotsPerNode: 2, groupWindow: 20ms", nodes(4, "2")...)
+			c := w.core()
+			s := c.brain.Now()
+			s.Model = panics{s.Model} // nothing has read it yet
+			c.planning.Lock()
+			c.policies = &policies{state: s, Policies: plan.Policies{Model: s.Model, Services: policyFunc(func(r place.Request) (place.Decision, error) { return allOn(r, "n0"), nil })}}
+			c.planning.Unlock()
 			w.create(list(4, "red")...)
 			w.settles(4)
-			if told := w.told(); !strings.Contains(told, string(c.code)) {
-				t.Errorf("no event says %s:\n%s", c.code, told)
-			}
+			w.tells(string(plan.PolicyPanicked), 4)
 		})
 	}
+}
+
+type panics struct{ interference.Model }
+
+func (panics) Predict(string, history.Metric, []cluster.Colocation) [][]interference.Estimate {
+	panic("no such tensor")
 }
 
 func allOn(r place.Request, node string) place.Decision {

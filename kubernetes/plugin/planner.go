@@ -22,7 +22,6 @@ import (
 type policies struct {
 	state *brain.State
 	plan.Policies
-	name string
 }
 
 // policiesOf makes the policies anew where the files changed, or where an
@@ -40,7 +39,7 @@ func (c *core) policiesOf(s *brain.State) (*policies, error) {
 		return nil, err
 	}
 	c.policies = &policies{
-		state: s, name: c.args.Policy.Name,
+		state:    s,
 		Policies: plan.Policies{Model: s.Model, Services: services, Jobs: jobs, Unsure: *c.args.Unsure},
 	}
 	return c.policies, nil
@@ -48,7 +47,11 @@ func (c *core) policiesOf(s *brain.State) (*policies, error) {
 
 // view is how this scheduler's nodes become a cluster.
 func (c *core) view(s *brain.State) pods.View {
-	return pods.View{Known: s.Known, Class: s.Class, Slots: c.args.SlotsPerNode, Now: c.now(), At: c.at}
+	slots := s.Most
+	if n := c.args.SlotsPerNode; n > 0 {
+		slots = func(string) int { return n }
+	}
+	return pods.View{Known: s.Known, Class: s.Class, Slots: slots, Now: c.now(), At: c.at}
 }
 
 // plan makes one plan for the pods of a batch and issues it to them. infos are
@@ -81,9 +84,19 @@ func (c *core) budget(pods int) time.Duration {
 	return c.args.TimeBudget.Duration + time.Duration(pods)*c.args.TimePerPod.Duration
 }
 
-// make calls the policies in a goroutine of their own, so that one which
-// neither stops nor returns does not stop the scheduler.
+// make makes a plan of the nodes as they are.
 func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos []fwk.NodeInfo, deadline time.Time) *plan.Plan {
+	if c.late.Load() {
+		return c.ask(s, batch, plan.Problem{}, deadline)
+	}
+	spec := c.view(s).Spec(infos)
+	groups := c.groups(notRunning(batch, spec.Running), c.admission().of(ctx, infos))
+	return c.ask(s, batch, plan.Problem{Spec: spec, Groups: apart(groups, spec.Running)}, deadline)
+}
+
+// ask calls the policies in a goroutine of their own, so that one which neither
+// stops nor returns stops nobody: its pods are left to the scheduler.
+func (c *core) ask(s *brain.State, batch []*entry, problem plan.Problem, deadline time.Time) *plan.Plan {
 	if c.late.Load() {
 		return all(batch, plan.Reason{Code: plan.PolicyLate, Words: "the policy is still at a plan that was given up on"})
 	}
@@ -91,12 +104,8 @@ func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos [
 	if err != nil {
 		return all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()})
 	}
-	spec := c.view(s).Spec(infos)
-	groups := c.groups(notRunning(batch, spec.Running), c.admission().of(ctx, infos))
-	problem := plan.Problem{
-		Spec: spec, Groups: apart(groups, spec.Running), Objective: c.objective, Now: c.now(), Seed: uint64(c.plans),
-		Stop: func() bool { return !time.Now().Before(deadline) },
-	}
+	problem.Objective, problem.Now, problem.Seed = c.objective, c.now(), uint64(c.plans)
+	problem.Stop = func() bool { return !time.Now().Before(deadline) }
 	done := make(chan *plan.Plan, 1)
 	c.late.Store(true)
 	go func() {

@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"sync"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 	"github.com/cotenant/cotenant/place"
 )
@@ -36,6 +39,8 @@ type scoreMemory struct {
 	mu    sync.Mutex
 	state *brain.State
 	sums  map[string]float64
+	// panicked is of what the model panicked.
+	panicked string
 }
 
 // mostSums bounds the memory, some 100 bytes each.
@@ -43,7 +48,7 @@ const mostSums = 1 << 17
 
 // PreScore implements framework.PreScorePlugin: it scores in the mode assist,
 // what the model knows.
-func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	if p.args.ModeOf(pod.Namespace) != config.Assist {
 		return fwk.NewStatus(fwk.Skip)
 	}
@@ -52,6 +57,15 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	state.Write(decisionKey, d)
 	if !s.Known(w) {
 		why := unknown(s, w)
+		d.give(why)
+		p.record.fallback(pod, why)
+		return fwk.NewStatus(fwk.Skip)
+	}
+	if len(nodes) > 0 { // a model that panics does so here, before anything is scored by it
+		p.scores.sum(s, s.Class(pods.Class(nodes[0].Node())), colocation(nodes[0], s).With(w))
+	}
+	if words := p.scores.broken(s); words != "" {
+		why := plan.Reason{Code: plan.PolicyPanicked, Words: "the model panicked: " + words}
 		d.give(why)
 		p.record.fallback(pod, why)
 		return fwk.NewStatus(fwk.Skip)
@@ -100,7 +114,7 @@ func scoreOf(gain float64, neutral int64) (score int64, odd bool) {
 }
 
 // sum is the sum of the performances in a co-location; NaN where the model is
-// silent about one.
+// silent about one, or it is larger than any that was measured.
 func (m *scoreMemory) sum(s *brain.State, class string, on cluster.Colocation) float64 {
 	if on.Tasks() == 0 {
 		return 0
@@ -108,21 +122,46 @@ func (m *scoreMemory) sum(s *brain.State, class string, on cluster.Colocation) f
 	key := class + "\x00" + on.Key()
 	m.mu.Lock()
 	if m.state != s || len(m.sums) > mostSums {
-		m.state, m.sums = s, map[string]float64{}
+		m.state, m.sums, m.panicked = s, map[string]float64{}, ""
 	}
 	total, ok := m.sums[key]
 	m.mu.Unlock()
 	if ok {
 		return total
 	}
-	row := s.Model.Predict(place.ModelClass(s.Model, class), history.Rate, []cluster.Colocation{on})[0]
-	total = performances(row, on)
+	total, panicked := predicted(s, class, on)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.state == s {
 		m.sums[key] = total
+		m.panicked = cmp.Or(m.panicked, panicked)
 	}
 	return total
+}
+
+// predicted is the sum as the model has it; panicked says of what the model
+// panicked, "" where it did not.
+func predicted(s *brain.State, class string, on cluster.Colocation) (total float64, panicked string) {
+	defer func() {
+		if r := recover(); r != nil {
+			total, panicked = math.NaN(), fmt.Sprint(r)
+		}
+	}()
+	if most := s.Most(class); most > 0 && on.Tasks() > most {
+		return math.NaN(), ""
+	}
+	row := s.Model.Predict(place.ModelClass(s.Model, class), history.Rate, []cluster.Colocation{on})[0]
+	return performances(row, on), ""
+}
+
+// broken says of what the model panicked, of the files in use; "" where it has not.
+func (m *scoreMemory) broken(s *brain.State) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state != s {
+		return ""
+	}
+	return m.panicked
 }
 
 func performances(row []interference.Estimate, on cluster.Colocation) float64 {

@@ -136,18 +136,9 @@ func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Grou
 	s.planning.Lock()
 	defer s.planning.Unlock()
 	start := time.Now()
-	budget := s.budget(len(batch))
-	by, err := s.policiesOf(now)
-	if err != nil {
-		s.issue(batch, spec, &issued{Plan: all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()}), at: start, version: now.Version})
-		return
-	}
 	s.plans++
-	made := plan.Make(by.Policies, plan.Problem{
-		Spec: spec, Groups: groups, Objective: s.objective, Now: s.now(), Seed: uint64(s.plans),
-		Stop: func() bool { return time.Since(start) > budget },
-	})
-	s.issue(batch, spec, &issued{Plan: made, at: start, version: now.Version, policy: by.name, number: s.plans})
+	made := s.ask(now, batch, plan.Problem{Spec: spec, Groups: groups}, start.Add(s.budget(len(batch))))
+	s.issue(batch, spec, &issued{Plan: made, at: start, version: now.Version, policy: s.args.Policy.Name, number: s.plans})
 	planSeconds.Observe(time.Since(start).Seconds())
 	planPods.Observe(float64(len(batch)))
 	plansMade.WithLabelValues("first").Inc()

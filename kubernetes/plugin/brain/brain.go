@@ -293,6 +293,15 @@ func (s *State) Class(labelled string) string {
 	return ""
 }
 
+// Most is how many tasks of known workloads were measured together on a class, as
+// Class names it; 0 where that is unknown.
+func (s *State) Most(class string) int {
+	if s.Model == nil {
+		return 0
+	}
+	return interference.Most(s.Model, place.ModelClass(s.Model, class))
+}
+
 // Services makes the policy for services; each is for one goroutine.
 func (s *State) Services() (place.Policy, error) {
 	p := s.files.Services

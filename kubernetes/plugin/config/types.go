@@ -43,7 +43,7 @@ type CotenantArgs struct {
 	Objective string `json:"objective,omitempty"`
 
 	// SlotsPerNode is the most tasks of known workloads on a node; 0, the default,
-	// is as many pods as the node admits.
+	// is as many as were measured together: what a model says beyond is a guess.
 	SlotsPerNode int `json:"slotsPerNode,omitempty"`
 	// Unsure is the standard deviation of a predicted performance from which the
 	// model is not trusted. Default .25; 0 trusts it always.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -64,19 +63,25 @@ type Plan struct {
 	Held map[cluster.TaskID]string
 	// Fallback are the pods that are left to the scheduler's own scores.
 	Fallback map[cluster.TaskID]Reason
-	// Performance is what the model believes of the pods that were placed; NaN
-	// where it is silent.
+	// Performance is what the model believes of the pods that were placed.
 	Performance map[cluster.TaskID]float64
 	// On are the tasks on each node of the plan: what ran there and what is to come.
 	On map[string]map[cluster.TaskID]bool
 }
 
-// Make plans.
-func Make(by Policies, p Problem) *Plan {
-	out := &Plan{
-		Node: map[cluster.TaskID]string{}, Held: map[cluster.TaskID]string{}, Fallback: map[cluster.TaskID]Reason{},
-		Performance: map[cluster.TaskID]float64{}, On: map[string]map[cluster.TaskID]bool{},
-	}
+// Make plans. Where a policy or the model panics, pods are left to the scheduler.
+func Make(by Policies, p Problem) (out *Plan) {
+	out = newPlan()
+	defer func() {
+		if r := recover(); r != nil {
+			out = newPlan()
+			for _, g := range p.Groups {
+				for _, pod := range g.Pods {
+					out.Fallback[pod.Task.ID] = Reason{PolicyPanicked, fmt.Sprintf("%v: %v", errPanic, r)}
+				}
+			}
+		}
+	}()
 	for _, r := range p.Spec.Running {
 		out.put(r.ID, r.Node)
 	}
@@ -87,6 +92,13 @@ func Make(by Policies, p Problem) *Plan {
 	out.doubt(by, spec)
 	out.whole(p.Groups)
 	return out
+}
+
+func newPlan() *Plan {
+	return &Plan{
+		Node: map[cluster.TaskID]string{}, Held: map[cluster.TaskID]string{}, Fallback: map[cluster.TaskID]Reason{},
+		Performance: map[cluster.TaskID]float64{}, On: map[string]map[cluster.TaskID]bool{},
+	}
 }
 
 // whole leaves a gang to the scheduler's scores where one of its pods is.
@@ -219,7 +231,7 @@ func (out *Plan) doubt(by Policies, spec cluster.Spec) {
 		e := said[node][r.Workload]
 		switch {
 		case !e.Known:
-			out.Performance[r.ID] = math.NaN()
+			out.fall(r.ID, Reason{ModelUnsure, fmt.Sprintf("nothing is known of %s beside its neighbours on %s: %s; measure it, or give a model that predicts it", r.Workload, node, on[node].Key())})
 		case by.Unsure > 0 && e.Std > by.Unsure:
 			out.fall(r.ID, Reason{ModelUnsure, fmt.Sprintf("the model expects %s beside its neighbours on %s at %.2f +- %.2f; it is trusted up to +- %.2f", r.Workload, node, e.Value, e.Std, by.Unsure)})
 		default:

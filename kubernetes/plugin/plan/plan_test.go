@@ -186,6 +186,16 @@ func TestAnUnsureModelIsNotTrusted(t *testing.T) {
 	}
 }
 
+// What nobody measured, and no model predicts, is no ground to plan on.
+func TestOfWhatNothingIsKnown(t *testing.T) {
+	m := model(t, 0) // up to 3 of each
+	p := plan.Problem{Spec: cluster.Spec{Nodes: cluster.Nodes("", 1, 0, 8)}, Groups: []plan.Group{group("web", false, "red", 4)}}
+	got := plan.Make(plan.Policies{Model: m, Services: does(func(r place.Request) (place.Decision, error) { return allOn(r, "node-0"), nil })}, p)
+	if why := got.Fallback["web/3"]; len(got.Node) != 0 || why.Code != plan.ModelUnsure || !strings.Contains(why.Words, "red*4") {
+		t.Errorf("placed %v, left %v; want all left, since nothing is known of red*4", got.Node, got.Fallback)
+	}
+}
+
 func TestStale(t *testing.T) {
 	m := model(t, 0)
 	spec := cluster.Spec{

@@ -31,7 +31,7 @@ type Reason struct {
 	Words string
 }
 
-var errPanic = errors.New("the policy panicked")
+var errPanic = errors.New("the policy or its model panicked")
 
 func codeOf(err error) Code {
 	if errors.Is(err, errPanic) {

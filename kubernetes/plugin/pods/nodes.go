@@ -23,9 +23,9 @@ type View struct {
 	// Class turns the class that a node's labels name into one that the model
 	// knows.
 	Class func(labelled string) string
-	// Slots is the most tasks of known workloads on a node; 0 is as many pods as
-	// the node admits.
-	Slots int
+	// Slots is the most tasks of known workloads on a node of one of the model's
+	// classes; 0, and no function, is as many pods as the node admits.
+	Slots func(class string) int
 	// Leave names pods that are left out, as if they were not there.
 	Leave func(uid cluster.TaskID) bool
 	// Where names the node that a pod of a known workload is taken to be on; "" is
@@ -89,8 +89,10 @@ func (v View) Spec(infos []fwk.NodeInfo) cluster.Spec {
 			spec.Running = append(spec.Running, r)
 		}
 		tasks += moved.on[n.Name]
-		if v.Slots > 0 {
-			admits = min(admits, v.Slots)
+		if v.Slots != nil {
+			if most := v.Slots(n.Class); most > 0 {
+				admits = min(admits, most)
+			}
 		}
 		if admits < max(1, tasks) {
 			n.Unschedulable = true // no slot is free, and 0 would mean no limit

@@ -146,7 +146,7 @@ func TestSpec(t *testing.T) {
 	if n.Class != "m5" || n.Capacity[cluster.CPU] != 3500 || n.Slots != 9 || len(spec.Running) != 1 || spec.Running[0].Workload != "redis" {
 		t.Errorf("node %+v, running %+v; want m5, 3500m and 9 slots beside the agent, one redis", n, spec.Running)
 	}
-	spec = pods.View{Known: known, Class: func(c string) string { return c }, Slots: 1}.Spec([]fwk.NodeInfo{info})
+	spec = pods.View{Known: known, Class: func(c string) string { return c }, Slots: func(string) int { return 1 }}.Spec([]fwk.NodeInfo{info})
 	if n := spec.Nodes[0]; n.Slots != 1 {
 		t.Errorf("slots %d, want 1", n.Slots)
 	}
