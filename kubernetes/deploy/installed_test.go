@@ -105,9 +105,6 @@ func (i *installed) leader() (leader, other *replica) {
 // ServiceAccount's token, and has it do all that it may: then what it asked of
 // the API server must be what its roles allow, no less and no more.
 func TestInstalled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a control plane and two schedulers take a minute")
-	}
 	i := install(t, newCluster(t, 6),
 		"cotenant.mode=enforce", "cotenant.evictPartialGangs=true", "cotenant.waitTimeout=3s", "cotenant.reloadPeriod=200ms",
 		"cotenant.timeBudget=10s", // a busy machine is late, and this is of other things

@@ -21,9 +21,6 @@ import (
 // TestManifestsShadow applies the plain manifests and runs what they say: beside
 // the stock scheduler, in the mode shadow, and at first without a model.
 func TestManifestsShadow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a control plane and two schedulers take a minute")
-	}
 	i := &installed{cluster: newCluster(t, 3)}
 	i.kubelet = newKubelet(t, i.plane)
 	must(i.plane.StartScheduler(i.ctx, stock))(t)
@@ -86,9 +83,6 @@ func TestManifestsShadow(t *testing.T) {
 
 // TestHelmLifecycle installs, upgrades, rolls back and uninstalls.
 func TestHelmLifecycle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a control plane takes a while")
-	}
 	c := newCluster(t, 3)
 	must(c.plane.StartScheduler(c.ctx, stock))(t)
 	c.namespace()
@@ -171,9 +165,6 @@ func left(c *cluster) map[string][]string {
 // TestInPlaceOfTheStockScheduler shares the stock scheduler's lease and name: it
 // stands by while that one runs, and goes on when it is gone.
 func TestInPlaceOfTheStockScheduler(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a control plane and three schedulers take a minute")
-	}
 	c := newCluster(t, 3)
 	i := &installed{cluster: c, kubelet: newKubelet(t, c.plane)}
 	theirs := must(c.plane.StartScheduler(c.ctx, controlplane.Scheduler{Program: "kube-scheduler", Configuration: "leaderElection: {leaderElect: true}"}))(t)

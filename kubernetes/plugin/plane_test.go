@@ -26,9 +26,6 @@ import (
 // On a real API server, too: whatever the files hold and the policy does, pods
 // get nodes by the stock scores, and each has one event that says why.
 func TestPodsAreScheduledOnAPlane(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a control plane")
-	}
 	plane := planetest.Start(t, controlplane.Config{})
 	if err := plane.AddNodes(t.Context(), controlplane.Nodes(4, controlplane.NodeShape{CPU: "2", Memory: "8Gi"})...); err != nil {
 		t.Fatal(err)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -328,35 +326,4 @@ func (w *weather) restartScheduler(after time.Duration) {
 		w.Fatal(err)
 	}
 	w.ledger.Excuse(time.Since(begin))
-}
-
-// compareCaches has the scheduler compare its cache with the API server's
-// objects, which it does on a signal, and reads in its log what came of it.
-func (w *weather) compareCaches() {
-	w.Helper()
-	const end, mismatch = "Cache comparer finished", "Cache mismatch"
-	before, err := os.ReadFile(w.scheduler.Log())
-	if err != nil {
-		w.Fatal(err)
-	}
-	if err := syscall.Kill(w.scheduler.PID(), syscall.SIGUSR2); err != nil {
-		w.Fatal(err)
-	}
-	var text string
-	w.insist("the scheduler compares its cache", func() error {
-		all, err := os.ReadFile(w.scheduler.Log())
-		if err != nil {
-			return err
-		}
-		text = string(all[len(before):])
-		if !strings.Contains(text, end) {
-			return fmt.Errorf("its log does not say %q (a scheduler must run with -v=3)", end)
-		}
-		return nil
-	})
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, mismatch) {
-			w.Errorf("the scheduler's cache differs from the API server's objects: %s", line)
-		}
-	}
 }
