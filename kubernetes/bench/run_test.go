@@ -28,14 +28,14 @@ func run(t *testing.T, c bench.Candidate, arrive bool) bench.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bound, share %.3f, %.0f pods/s, p99 %.3f s", r.Bound, r.Share, r.PodsPerSecond, r.SLI99)
+	t.Logf("%d bound, share %.3f, %.0f pods/s, p99 %.3f s, from submission %.3f s", r.Bound, r.Share, r.PodsPerSecond, r.SLI99, r.Wait99)
 	if r.Bound != 60 || r.ShareBound != 1 || len(r.Placement) != 60 {
 		t.Errorf("%d of 60 pods were bound", r.Bound)
 	}
 	if r.MeanPerformance <= 0 || r.Share <= 0 || r.Share > 1 {
 		t.Errorf("mean performance %g, share %g of %g", r.MeanPerformance, r.Share, r.LimitPerformance)
 	}
-	if r.PodsPerSecond <= 0 || r.FirstBind > r.Seconds || r.SLI99 <= 0 || r.Attempts["scheduled"] != 60 {
+	if r.PodsPerSecond <= 0 || r.FirstBind > r.Seconds || r.SLI99 <= 0 || r.Wait99 <= 0 || r.Wait99 > r.Seconds || r.Attempts["scheduled"] != 60 {
 		t.Errorf("first binding after %g s, last after %g s, p99 %g s, attempts %v", r.FirstBind, r.Seconds, r.SLI99, r.Attempts)
 	}
 	return r

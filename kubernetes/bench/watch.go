@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +22,8 @@ type bindings struct {
 	at          map[string]string // pod name to node name
 	first, last time.Time         // when we saw the first and the last
 	moved       string            // a pod that was bound twice, which must not be
+	since       time.Time         // when those that are waited for were submitted
+	waits       []float64         // seconds from then until each was seen bound
 	changed     chan struct{}     // has room for one; filled after each change
 }
 
@@ -52,6 +56,7 @@ func (b *bindings) see(pod *corev1.Pod) {
 			b.first = now
 		}
 		b.at[pod.Name], b.last = pod.Spec.NodeName, now
+		b.waits = append(b.waits, now.Sub(b.since).Seconds())
 	case pod.Spec.NodeName:
 	default:
 		b.moved = pod.Name
@@ -86,6 +91,24 @@ func (b *bindings) wait(ctx context.Context, n int, patience time.Duration) erro
 		case <-b.changed:
 		}
 	}
+}
+
+// from sets the time from which pods wait.
+func (b *bindings) from(t time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.since = t
+}
+
+// wait99 is the 99th percentile of the seconds that pods waited; 0 of none.
+func (b *bindings) wait99() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waits) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(b.waits))
+	return sorted[int(math.Ceil(.99*float64(len(sorted))))-1]
 }
 
 // where is the node that a pod was bound to, "" where it was not.
