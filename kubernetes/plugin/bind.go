@@ -15,22 +15,25 @@ import (
 )
 
 // Bind implements framework.BindPlugin. It binds as the default binder does,
-// with the decision as an annotation of the binding, which the API server copies
-// to the pod: no call more. A gang's pod is bound again and again on the node
-// that it holds, until the wait timeout: the others are bound already.
+// with the decision, where there is one, as an annotation of the binding, which
+// the API server copies to the pod: no call more. A gang's pod, whoever decided on
+// its node, is bound again and again on the node that it holds, until the wait
+// timeout: the others are bound already.
 func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	d := decisionOf(state)
-	if d == nil || !p.minds(pod.Namespace) {
+	_, gang := groupOf(pod)
+	if d == nil && gang == nil || !p.minds(pod.Namespace) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &v1.Binding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: map[string]string{explain.DecisionAnnotation: d.JSON()},
-		},
-		Target: v1.ObjectReference{Kind: "Node", Name: node},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     v1.ObjectReference{Kind: "Node", Name: node},
+	}
+	if d != nil {
+		binding.Annotations = map[string]string{explain.DecisionAnnotation: d.JSON()}
 	}
 	until := time.Now()
-	if _, gang := groupOf(pod); gang != nil {
+	if gang != nil {
 		until = until.Add(p.args.WaitTimeout.Duration)
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {

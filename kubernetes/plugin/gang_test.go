@@ -130,27 +130,46 @@ func attempts(t *testing.T) (sum float64) {
 	return sum
 }
 
-// A failed bind of a gang's pod is tried again on the node that it holds.
+// A failed bind of a gang's pod is tried again on the node that it holds,
+// whoever keeps the gang together and whatever decided on the node.
 func TestFailedBindOfAGangIsTriedAgainOnItsNode(t *testing.T) {
-	w := start(t, gangArgs, nodes(3, "8")...)
-	var failed atomic.Int32
-	var at atomic.Value
-	w.refusing(func(pod, node string) error {
-		if pod == "g-1" && failed.Add(1) <= 3 {
-			at.Store(node)
-			return errors.New("the API server restarts")
-		}
-		return nil
-	})
-	w.create(named("g", 3, gang("g", 3))...)
-	got := w.settles(3)
-	if failed.Load() != 4 || got["g-1"] != at.Load() {
-		t.Errorf("g-1 failed %d times on %v and is on %s", failed.Load()-1, at.Load(), got["g-1"])
-	}
-	for name, n := range w.bound {
-		if n != 1 {
-			t.Errorf("%s was bound %d times", name, n)
-		}
+	for _, c := range []struct {
+		name, args, workload string
+		member               func(*v1.Pod)
+	}{
+		{"labelled", gangArgs, "red", gang("g", 3)},
+		{"labelled, unknown", gangArgs, "green", gang("g", 3)},
+		{"labelled, assist", strings.Replace(gangArgs, "enforce", "assist", 1), "green", gang("g", 3)},
+		{"PodGroup", gangArgs, "red", of("g")},
+		{"PodGroup, unknown", gangArgs, "green", of("g")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gates(t, true)
+			w := start(t, c.args, append(nodes(3, "8"), podGroup("g", 3))...)
+			var failed atomic.Int32
+			var at atomic.Value
+			w.refusing(func(pod, node string) error {
+				if pod == "g-1" && failed.Add(1) <= 3 {
+					at.Store(node)
+					return errors.New("the API server restarts")
+				}
+				return nil
+			})
+			image := func(p *v1.Pod) { p.Spec.Containers[0].Image = c.workload }
+			w.create(named("g", 3, c.member, image)...)
+			got := w.settles(3)
+			if failed.Load() != 4 || got["g-1"] != at.Load() {
+				t.Errorf("g-1 failed %d times on %v and is on %s", failed.Load()-1, at.Load(), got["g-1"])
+			}
+			for name, n := range w.bound {
+				if n != 1 {
+					t.Errorf("%s was bound %d times", name, n)
+				}
+			}
+			if told := w.told(); strings.Contains(told, "FailedScheduling") {
+				t.Errorf("a bind was given up on:\n%s", told)
+			}
+		})
 	}
 }
 
