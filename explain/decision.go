@@ -51,10 +51,12 @@ func (d *Decision) JSON() string {
 }
 
 // Reasons of the scheduler's events: what a plan in the mode shadow had for a pod,
-// and why a pod was left to the scheduler's own scores.
+// why a pod was left to the scheduler's own scores, and that a gang goes of which
+// nobody says how many pods go together.
 const (
-	ShadowEvent   = "CotenantShadow"
-	FallbackEvent = "CotenantFallback"
+	ShadowEvent     = "CotenantShadow"
+	FallbackEvent   = "CotenantFallback"
+	UnnumberedEvent = "CotenantGangUnnumbered"
 )
 
 // shadowMark is what comes before the decision in an event of the mode shadow.

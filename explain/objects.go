@@ -15,7 +15,7 @@ import (
 // Objects are what accounts are made of.
 type Objects struct {
 	Pods   []*Pod
-	groups map[string]int // "namespace/name" of a PodGroup: its minimum
+	groups map[string]int // "namespace/name" of a PodGroup, JobSet, ...: its minimum
 	nodes  int
 	// events of a pod, the oldest first, by "namespace/name".
 	events map[string][]Event
@@ -66,8 +66,8 @@ func (p *Pod) Ended() bool { return p.Phase == "Succeeded" || p.Phase == "Failed
 // ID is namespace/name.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
 
-// Read reads pods, events, nodes and pod groups, as kubectl get -o json or yaml
-// prints them. Other kinds are left out.
+// Read reads pods, events, nodes and what says how many pods of a gang go
+// together, as kubectl get -o json or yaml prints them. Other kinds are left out.
 func Read(r io.Reader, o formats.Options) (*Objects, error) {
 	out := &Objects{groups: map[string]int{}, events: map[string][]Event{}}
 	var err error
@@ -77,10 +77,11 @@ func Read(r io.Reader, o formats.Options) (*Objects, error) {
 			return out.pod(object)
 		case "Event":
 			return out.event(object)
-		case "PodGroup":
-			return out.podGroup(object)
 		case "Node":
 			out.nodes++
+		}
+		if slices.ContainsFunc(formats.GangResources, func(r formats.GangResource) bool { return r.Kind == kind }) {
+			return out.gangObject(object)
 		}
 		return nil
 	})
@@ -210,23 +211,14 @@ func (out *Objects) event(object []byte) error {
 	return nil
 }
 
-func (out *Objects) podGroup(object []byte) error {
-	var o struct {
-		Metadata metadata `json:"metadata"`
-		Spec     struct {
-			MinMember        int `json:"minMember"`
-			SchedulingPolicy struct {
-				Gang struct {
-					MinCount int `json:"minCount"`
-				} `json:"gang"`
-			} `json:"schedulingPolicy"`
-		} `json:"spec"`
-	}
-	if err := unmarshal(object, &o); err != nil {
+// gangObject takes in what an object says of its gang.
+func (out *Objects) gangObject(object []byte) error {
+	g, err := formats.ReadGangObject(object)
+	if err != nil {
 		return err
 	}
-	id := o.Metadata.Namespace + "/" + o.Metadata.Name
-	out.groups[id] = max(out.groups[id], o.Spec.MinMember, o.Spec.SchedulingPolicy.Gang.MinCount)
+	id := g.Namespace + "/" + g.Name
+	out.groups[id] = max(out.groups[id], g.Minimum)
 	return nil
 }
 

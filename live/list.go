@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/cotenant/cotenant/history/formats"
 )
 
 // Kind is a kind of objects to read.
@@ -31,12 +33,18 @@ var (
 	Pods  = Kind{Name: "PodList", Path: "/api/v1/pods"}
 	// PodEvents are optional: many a reader of pods may not read events.
 	PodEvents = Kind{Name: "EventList", Path: "/api/v1/events", Optional: true, Fields: "involvedObject.kind=Pod"}
-	// PodGroups are the objects that say how many pods of a gang go together: the
-	// scheduler's own, coscheduling's and Volcano's.
-	PodGroups             = Kind{Name: "PodGroupList", Path: "/apis/scheduling.k8s.io/v1beta1/podgroups", Optional: true}
-	CoschedulingPodGroups = Kind{Name: "PodGroupList", Path: "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", Optional: true}
-	VolcanoPodGroups      = Kind{Name: "PodGroupList", Path: "/apis/scheduling.volcano.sh/v1beta1/podgroups", Optional: true}
+	// PodGroups are the scheduler's own.
+	PodGroups = Kind{Name: "PodGroupList", Path: "/apis/scheduling.k8s.io/v1beta1/podgroups", Optional: true}
 )
+
+// Gangs are all objects that say how many pods of a gang go together.
+func Gangs() []Kind {
+	kinds := []Kind{PodGroups}
+	for _, r := range formats.GangResources {
+		kinds = append(kinds, Kind{Name: r.Kind + "List", Path: "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource, Optional: true})
+	}
+	return kinds
+}
 
 // In is the kind in one namespace; "" is all of them.
 func (k Kind) In(namespace string) Kind {

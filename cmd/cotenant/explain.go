@@ -50,8 +50,8 @@ func (f *podsFlags) read(cmd *cobra.Command) (*explain.Objects, *explain.World, 
 	if err != nil {
 		return nil, nil, err
 	}
-	data, name, err := in.cluster(f.cluster, f.context, live.Nodes, live.Pods, live.PodEvents,
-		live.PodGroups, live.CoschedulingPodGroups, live.VolcanoPodGroups)
+	kinds := append([]live.Kind{live.Nodes, live.Pods, live.PodEvents}, live.Gangs()...)
+	data, name, err := in.cluster(f.cluster, f.context, kinds...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -105,7 +105,9 @@ func (i *installed) leader() (leader, other *replica) {
 // ServiceAccount's token, and has it do all that it may: then what it asked of
 // the API server must be what its roles allow, no less and no more.
 func TestInstalled(t *testing.T) {
-	i := install(t, newCluster(t, 6),
+	c := newCluster(t, 6)
+	planetest.ServeGangs(t, c.plane)
+	i := install(t, c,
 		"cotenant.mode=enforce", "cotenant.evictPartialGangs=true", "cotenant.waitTimeout=3s", "cotenant.reloadPeriod=200ms",
 		"cotenant.timeBudget=10s", // a busy machine is late, and this is of other things
 		"scheduler.featureGates.GenericWorkload=true", "scheduler.featureGates.TopologyAwareWorkloadScheduling=true")

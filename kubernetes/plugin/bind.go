@@ -34,7 +34,7 @@ func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 	}
 	until := time.Now()
 	if gang != nil {
-		until = until.Add(p.args.WaitTimeout.Duration)
+		until = until.Add(p.waiting.timeoutOf(pod, p.args.WaitTimeout.Duration))
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := p.bind(ctx, binding)

@@ -67,6 +67,9 @@ func (p *Plugin) gathers(e *entry, pod *v1.Pod, mode config.Mode) *fwk.Status {
 	if gang && !g.enough() {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("%d of at least %d pods of gang %s are there", g.there(), g.minimum(), g.name))
 	}
+	if gang && g.unnumbered() {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("waits until for %s no more pods of gang %s have come, or somebody says how many go together", p.args.GangWindow.Duration, g.name))
+	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf("waits up to %s for more pods of %s", mostWindows*p.args.GroupWindow.Duration, g.name))
 }
 
@@ -99,9 +102,9 @@ func (p *Plugin) tick(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-p.completed:
-			p.activate(p.waiting.due(time.Now(), p.args.GroupWindow.Duration, p.owners.want))
+			p.letGo(time.Now())
 		case now := <-ticker.C:
-			p.activate(p.waiting.due(now, p.args.GroupWindow.Duration, p.owners.want))
+			p.letGo(now)
 			if now.Sub(looked) >= lookEvery {
 				looked = now
 				p.lookAfterGangs(ctx, now)

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -30,6 +31,9 @@ type Plugin struct {
 	leases metrics.Gatherer
 	// completed is told when all pods of a group are there.
 	completed chan struct{}
+	// objects are those that say how many pods of a gang go together; nil where the
+	// API server cannot be asked.
+	objects *gangObjects
 }
 
 var (
@@ -50,6 +54,15 @@ var (
 
 func newPlugin(ctx context.Context, c *core) (*Plugin, error) {
 	p := &Plugin{core: c, completed: make(chan struct{}, 1), leases: legacyregistry.DefaultGatherer}
+	if config := c.handle.KubeConfig(); config != nil {
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: a client for gangs' objects: %w", Name, err)
+		}
+		p.objects = newGangObjects(c.handle.ClientSet().Discovery(), client, c.logger)
+		go p.objects.run(ctx, lookForKinds)
+	}
+	c.waiting.tells = p.tells
 	if err := c.watch(); err != nil {
 		return nil, err
 	}

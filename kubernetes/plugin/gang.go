@@ -20,7 +20,7 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ stri
 		return nil, 0
 	}
 	if !complete {
-		return fwk.NewStatus(fwk.Wait, "waits for the other pods of gang "+name), p.args.WaitTimeout.Duration
+		return fwk.NewStatus(fwk.Wait, "waits for the other pods of gang "+name), p.waiting.timeoutOf(pod, p.args.WaitTimeout.Duration)
 	}
 	for _, uid := range others {
 		if w := p.handle.GetWaitingPod(uid); w != nil {
@@ -191,12 +191,13 @@ const askAfter = time.Second
 
 // partial lists gangs, each once for each time that it came to be in part: soon
 // where one of its pods waits, perhaps for the place of one that has finished,
-// and where it has been so for as long as most.
+// and where it has been so for as long as most, or as its object says.
 func (w *waiting) partial(now time.Time, most time.Duration) []partialGang {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []partialGang
 	for _, g := range w.groups {
+		w.learnLocked(g)
 		if !g.holdsGang() || len(g.bound) == 0 || len(g.done) > 0 || len(g.bound) >= g.minimum() {
 			g.partial, g.asked, g.evicted = time.Time{}, false, false
 			continue
@@ -205,7 +206,7 @@ func (w *waiting) partial(now time.Time, most time.Duration) []partialGang {
 			g.partial = now
 		}
 		since := now.Sub(g.partial)
-		late := since >= most && !g.evicted
+		late := since >= g.timeout(most) && !g.evicted
 		soon := since >= askAfter && !g.asked && len(g.pending) > 0 && !g.enough()
 		if !late && !soon {
 			continue

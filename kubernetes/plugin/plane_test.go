@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -58,7 +59,7 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 			if c.samples != "" {
 				w.writeSamples(c.samples)
 			}
-			w.onPlane(plane)
+			w.onPlane(plane, "mode: enforce, slotsPerNode: 2, timeBudget: 500ms, timePerPod: 0s")
 			if c.policy != nil {
 				w.policyOf(c.policy)
 			}
@@ -113,11 +114,15 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 
 // onPlane runs a scheduler of a real control plane in this process, so that a
 // test can put policies into it.
-func (w *world) onPlane(plane *controlplane.Plane) {
+func (w *world) onPlane(plane *controlplane.Plane, args string) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	client := plane.Client()
-	cfg := configuration(w.T, fmt.Sprintf("{mode: enforce, slotsPerNode: 2, timeBudget: 500ms, timePerPod: 0s, policy: {name: greedy}, samples: {path: %q}}", w.samples))
+	cfg := configuration(w.T, fmt.Sprintf("{%s, policy: {name: greedy}, samples: {path: %q}}", args, w.samples))
+	rest, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig())
+	if err != nil {
+		w.Fatal(err)
+	}
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		w.Fatal(err)
@@ -128,7 +133,7 @@ func (w *world) onPlane(plane *controlplane.Plane) {
 		w.plugin = p
 		return p, err
 	}}
-	sched, err := scheduler.New(ctx, client, factory, nil, profile.NewRecorderFactory(broadcaster),
+	sched, err := scheduler.New(ctx, client, factory, nil, profile.NewRecorderFactory(broadcaster), scheduler.WithKubeConfig(rest),
 		scheduler.WithProfiles(cfg.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(registry))
 	if err != nil {
 		w.Fatal(err)

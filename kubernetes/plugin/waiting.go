@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/cotenant/cotenant/history/formats"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 	"github.com/cotenant/cotenant/kubernetes/plugin/pods"
 )
@@ -66,6 +67,8 @@ type waiting struct {
 	// always says that every pod is planned for at once: nothing tells when its turn
 	// comes.
 	always bool
+	// tells is what a gang's object says; nil where objects are not read.
+	tells func(namespace string, gang *pods.Gang) formats.GangObject
 }
 
 // group is what is known of the pods of one decision.
@@ -81,7 +84,9 @@ type group struct {
 	done  map[types.UID]bool
 	// permitted says that the pods that were reserved were let through.
 	permitted bool
-	// need is how many go together where the pods don't say.
+	// told is what the gang's object says, and need how many go together where
+	// neither it nor the pods do.
+	told formats.GangObject
 	need int
 	// partial is since when the gang runs in part; zero where it does not. asked
 	// and evicted say what was done about it.
@@ -188,6 +193,7 @@ func (w *waiting) groupLocked(name string, gang *pods.Gang) *group {
 	if gang != nil && (g.gang == nil || gang.Minimum > g.gang.Minimum) {
 		g.gang = gang
 	}
+	w.learnLocked(g)
 	return g
 }
 
@@ -260,15 +266,6 @@ func (g *group) enough() bool { return g.there() >= g.minimum() }
 // there is how many pods are there, waiting or with a node.
 func (g *group) there() int { return len(g.pending) + len(g.bound) + len(g.done) }
 
-// minimum is how many go together: as the pods say, else all that were there
-// when the group was let go.
-func (g *group) minimum() int {
-	if g.gang != nil && g.gang.Minimum > 0 {
-		return g.gang.Minimum
-	}
-	return g.need
-}
-
 // placed is how many have a node.
 func (g *group) placed() int { return len(g.reserved) + len(g.bound) + len(g.done) }
 
@@ -276,8 +273,10 @@ func (g *group) placed() int { return len(g.reserved) + len(g.bound) + len(g.don
 func (g *group) holdsGang() bool { return g.gang != nil && !g.gang.Native }
 
 // due lets go the groups that were waited for long enough, or of which all pods
-// are there, and lists their pods. A gang goes when its minimum is there.
-func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (int, bool)) []*v1.Pod {
+// are there, and lists their pods. A gang goes when its minimum is there; one
+// whose number nobody tells when none of its pods has come for as long as quiet,
+// and is listed among those that were guessed.
+func (w *waiting) due(now time.Time, window, quiet time.Duration, want func(*v1.Pod) (int, bool)) (released []*v1.Pod, guesses []guess) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*entry
@@ -305,15 +304,17 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 			delete(w.open, name)
 			continue
 		}
+		w.learnLocked(g)
 		if !ripe(now, first, last, window) && (g.holdsGang() || !g.complete(one, want)) {
 			continue
 		}
 		if g.holdsGang() {
-			if !g.enough() {
+			if g.unnumbered() && now.Sub(last) < quiet || !g.enough() {
 				continue
 			}
-			if g.placed() == 0 {
+			if g.unnumbered() {
 				g.need = len(g.pending)
+				guesses = append(guesses, guess{one, g.name, g.need})
 			}
 		}
 		for _, e := range g.pending {
@@ -324,11 +325,11 @@ func (w *waiting) due(now time.Time, window time.Duration, want func(*v1.Pod) (i
 		}
 	}
 	slices.SortFunc(out, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
-	released := make([]*v1.Pod, len(out))
+	released = make([]*v1.Pod, len(out))
 	for i, e := range out {
 		released[i] = e.pod
 	}
-	return released
+	return released, guesses
 }
 
 // complete reports whether as many pods are there as the controller of one of

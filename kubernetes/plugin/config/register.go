@@ -42,6 +42,7 @@ func SetDefaults(a *CotenantArgs) {
 	or(&a.Neutral, 50)
 	or(&a.ClockRate, 1)
 	or(&a.GroupWindow, metav1.Duration{Duration: 50 * time.Millisecond})
+	or(&a.GangWindow, metav1.Duration{Duration: 5 * time.Second})
 	or(&a.TimeBudget, metav1.Duration{Duration: 200 * time.Millisecond})
 	or(&a.TimePerPod, metav1.Duration{Duration: 2 * time.Millisecond})
 	or(&a.WaitTimeout, metav1.Duration{Duration: time.Minute})
@@ -96,7 +97,7 @@ func (a *CotenantArgs) DeepCopyObject() runtime.Object {
 	again(&out.Unsure)
 	again(&out.Neutral)
 	again(&out.ClockRate)
-	for _, d := range []**metav1.Duration{&out.GroupWindow, &out.TimeBudget, &out.TimePerPod, &out.WaitTimeout, &out.ReloadPeriod} {
+	for _, d := range []**metav1.Duration{&out.GroupWindow, &out.GangWindow, &out.TimeBudget, &out.TimePerPod, &out.WaitTimeout, &out.ReloadPeriod} {
 		again(d)
 	}
 	return &out

@@ -55,6 +55,9 @@ type CotenantArgs struct {
 	// GroupWindow is how long pods of a group are waited for after the last that
 	// came, at most four times in all. Default 50ms.
 	GroupWindow *metav1.Duration `json:"groupWindow,omitempty"`
+	// GangWindow is how long more pods of a gang are waited for after the last that
+	// came where nobody says how many go together. Default 5s.
+	GangWindow *metav1.Duration `json:"gangWindow,omitempty"`
 	// TimeBudget is how long a plan may take: TimeBudget, and TimePerPod for each
 	// pod of it. Defaults 200ms and 2ms.
 	TimeBudget *metav1.Duration `json:"timeBudget,omitempty"`

@@ -12,8 +12,8 @@ import (
 	"github.com/cotenant/cotenant/place"
 )
 
-// maxWait is as long as kube-scheduler lets a pod wait to be permitted.
-const maxWait = 15 * time.Minute
+// MaxWait is as long as kube-scheduler lets a pod wait to be permitted.
+const MaxWait = 15 * time.Minute
 
 // Validate reports all that is wrong with the arguments; defaults must be set.
 func Validate(path *field.Path, a *CotenantArgs) error {
@@ -57,9 +57,10 @@ func Validate(path *field.Path, a *CotenantArgs) error {
 		low, max time.Duration
 	}{
 		{"groupWindow", a.GroupWindow, 0, time.Minute},
+		{"gangWindow", a.GangWindow, 0, MaxWait},
 		{"timeBudget", a.TimeBudget, time.Millisecond, time.Minute},
 		{"timePerPod", a.TimePerPod, 0, time.Second},
-		{"waitTimeout", a.WaitTimeout, time.Second, maxWait},
+		{"waitTimeout", a.WaitTimeout, time.Second, MaxWait},
 		{"reloadPeriod", a.ReloadPeriod, 100 * time.Millisecond, 24 * time.Hour},
 	} {
 		if d.value.Duration < d.low || d.value.Duration > d.max {
