@@ -191,14 +191,15 @@ const askAfter = time.Second
 
 // partial lists gangs, each once for each time that it came to be in part: soon
 // where one of its pods waits, perhaps for the place of one that has finished,
-// and where it has been so for as long as most, or as its object says.
+// and where it has been so for as long as most, or as its object says. Native
+// gangs are listed, too: the scheduler begins them whole, and looks no further.
 func (w *waiting) partial(now time.Time, most time.Duration) []partialGang {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []partialGang
 	for _, g := range w.groups {
 		w.learnLocked(g)
-		if !g.holdsGang() || len(g.bound) == 0 || len(g.done) > 0 || len(g.bound) >= g.minimum() {
+		if g.gang == nil || len(g.bound) == 0 || len(g.done) > 0 || len(g.bound) >= g.minimum() {
 			g.partial, g.asked, g.evicted = time.Time{}, false, false
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -251,16 +252,30 @@ func TestLostPodOfAGangThatFinishesIsReplaced(t *testing.T) {
 }
 
 func TestGangInPartIsEvictedOnlyIfConfigured(t *testing.T) {
-	for _, evict := range []bool{false, true} {
-		t.Run(fmt.Sprint(evict), func(t *testing.T) {
-			w := start(t, fmt.Sprintf("%s, evictPartialGangs: %v", gangArgs, evict), nodes(3, "8")...)
+	basic := podGroup("basic", 0)
+	basic.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}
+	for _, c := range []struct {
+		name   string
+		evict  bool
+		member func(*v1.Pod)
+		want   int32
+	}{
+		{"labelled, not configured", false, gang("g", 3), 0},
+		{"labelled", true, gang("g", 3), 2},
+		{"PodGroup, not configured", false, of("g"), 0},
+		{"PodGroup", true, of("g"), 2},
+		{"PodGroup that may be in part", true, of("basic"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gates(t, true)
+			w := start(t, fmt.Sprintf("%s, evictPartialGangs: %v", gangArgs, c.evict), append(nodes(3, "8"), podGroup("g", 3), basic)...)
 			n := w.evictions()
-			w.create(named("g", 3, gang("g", 3))...)
+			w.create(named("g", 3, c.member)...)
 			w.settles(3)
 			w.remove("g-2")
 			time.Sleep(2500 * time.Millisecond)
-			if got := n.Load(); got != 0 && !evict || got != 2 && evict {
-				t.Errorf("evictPartialGangs: %v: %d evicted", evict, got)
+			if got := n.Load(); got != c.want {
+				t.Errorf("%d evicted, want %d", got, c.want)
 			}
 		})
 	}
