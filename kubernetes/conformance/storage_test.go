@@ -208,6 +208,21 @@ var priorityCases = []struct {
 		w.bound("high", node1)
 		w.bound("middle", node0)
 	}},
+	{"an important gang takes nodes from unimportant pods", func(w *world) {
+		w.nodes(2, small, nil)
+		all := requests(corev1.ResourceCPU, "2")
+		w.create(pod("low-a", priority("low"), all), pod("low-b", priority("low"), all))
+		w.bound("low-a", node0, node1)
+		w.bound("low-b", node0, node1)
+		member := func(p *corev1.Pod) {
+			p.Labels["kueue.x-k8s.io/pod-group-name"], p.Labels["kueue.x-k8s.io/pod-group-total-count"] = "g", "2"
+		}
+		w.create(pod("high-a", priority("high"), all, member), pod("high-b", priority("high"), all, member))
+		w.gone("low-a")
+		w.gone("low-b")
+		w.bound("high-a", node0, node1)
+		w.bound("high-b", node0, node1)
+	}},
 	{"equals do not give way", func(w *world) {
 		w.nodes(1, small, nil)
 		w.create(pod("a", priority("high"), requests(corev1.ResourceCPU, "2")))

@@ -184,7 +184,11 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return &fwk.PreFilterResult{NodeNames: sets.New(d.Planned)}, nil
 	}
 	d.give(why)
-	if why.Code == plan.NoRoom && p.holdsGang(e) {
+	switch {
+	case why.Code != plan.NoRoom || !p.holdsGang(e):
+	case p.preempts(ctx, e, why, infos):
+		p.follow(e.pod) // room is made for each of them
+	default:
 		p.waiting.tried(e.view.Group, time.Now())
 		p.endTurn(e.view.Group)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.Words)

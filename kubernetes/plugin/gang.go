@@ -58,9 +58,10 @@ func (w *waiting) permit(pod *v1.Pod) (name string, complete bool, others []type
 }
 
 // PostFilter implements framework.PostFilterPlugin. It makes no room: it gives
-// up the nodes that a gang holds when one of its pods has none.
+// up the nodes that a gang holds when one of its pods has none, nor waits until
+// pods of lower priority have left one.
 func (p *Plugin) PostFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if name, held := p.waiting.heldBy(pod); name != "" {
+	if name, held := p.waiting.heldBy(pod); name != "" && !p.nominated()[pod.UID] {
 		p.giveUp(name, held, "pod "+pod.Name+" of gang "+name+" has no node")
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable)

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,16 +17,20 @@ import (
 type turn struct {
 	of    string // the gang; "" is nobody's
 	since time.Time
+	// called is when those of its pods without a node were called last.
+	called time.Time
 }
 
 // waitsForTurn is the same for all, so that it is not told anew each time.
 const waitsForTurn = "waits for its turn: gangs are placed one at a time"
 
 // mostIdle is how long a gang may have its turn while none of its pods has a
-// node or is in the scheduler's queue, mostQueued while none has a node, and
+// node or is in the scheduler's queue, mostQueued while none has a node,
+// callAgain how often its other pods are called while some have one, and
 // triedAgain how long one that found no place rests where nothing has changed.
 const (
 	mostIdle   = time.Second
+	callAgain  = time.Second
 	mostQueued = 30 * time.Second
 	triedAgain = 5 * time.Second
 )
@@ -46,7 +51,7 @@ func (p *Plugin) takeTurn(name string) (why string) {
 	case p.waiting.rests(name, now):
 		return foundNone
 	default:
-		p.turn = turn{name, now}
+		p.turn = turn{name, now, now}
 	}
 	return ""
 }
@@ -85,6 +90,11 @@ func (p *Plugin) passTurn(now time.Time) {
 	case now.Sub(p.turn.since) >= mostIdle && p.waiting.idle(of) || now.Sub(p.turn.since) >= mostQueued && !p.waiting.unfinished(of):
 		p.waiting.tried(of, now)
 		list = p.nextLocked(now)
+	case now.Sub(p.turn.called) >= callAgain && p.waiting.unfinished(of):
+		// Room that was made for one may go unnoticed: the scheduler's preemption
+		// keeps its pod out of the queue until pods that have gone already go.
+		p.turn.called = now
+		list = p.waiting.withoutNode(of)
 	}
 	p.turnMu.Unlock()
 	p.activate(list)
@@ -92,7 +102,7 @@ func (p *Plugin) passTurn(now time.Time) {
 
 func (p *Plugin) nextLocked(now time.Time) []*v1.Pod {
 	name, list := p.waiting.next(now)
-	p.turn = turn{name, now}
+	p.turn = turn{name, now, now}
 	return list
 }
 
@@ -111,6 +121,20 @@ func (w *waiting) unfinished(name string) bool {
 	defer w.mu.Unlock()
 	g := w.groups[name]
 	return g != nil && len(g.reserved) > 0 && !g.permitted
+}
+
+// withoutNode lists the pods of a gang that have no node.
+func (w *waiting) withoutNode(name string) (list []*v1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g := w.groups[name]; g != nil {
+		for uid, e := range g.pending {
+			if e.released && g.reserved[uid] == "" {
+				list = append(list, e.pod)
+			}
+		}
+	}
+	return list
 }
 
 // idle reports whether no pod of a gang has a node that it waits on, or is in
@@ -172,10 +196,15 @@ func (w *waiting) next(now time.Time) (name string, list []*v1.Pod) {
 
 // follow lets the pods of a gang be tried, too, of which the first has a place: by
 // its plan, or, where there is none, by the scheduler. Before that they must not
-// be: each would be refused as it was, and call the others past their backoff. No
-// lock may be held.
+// be: each would be refused as it was, and call the others past their backoff.
+// Those for which room is made are called when it is there. No lock may be held.
 func (p *Plugin) follow(first *v1.Pod) {
-	p.activate(p.waiting.followers(first.UID))
+	list := p.waiting.followers(first.UID)
+	if len(list) > 0 {
+		nominated := p.nominated()
+		list = slices.DeleteFunc(list, func(pod *v1.Pod) bool { return nominated[pod.UID] })
+	}
+	p.activate(list)
 }
 
 func (w *waiting) followers(first types.UID) []*v1.Pod {
