@@ -49,7 +49,7 @@ func conform(t *testing.T, c bench.Candidate) {
 	for _, list := range [][]struct {
 		name string
 		run  func(w *world)
-	}{cases, storageCases, priorityCases} {
+	}{cases, softCases, storageCases, priorityCases} {
 		for _, c := range list {
 			t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 				w := &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}

@@ -66,21 +66,27 @@ func gated(name string) option {
 	}
 }
 
-func prefersOrNeedsNode(need bool, key string, op corev1.NodeSelectorOperator, values ...string) option {
-	return func(p *corev1.Pod) {
-		term := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
-		a := affinity(p)
-		a.NodeAffinity = &corev1.NodeAffinity{}
-		if need {
-			a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}
-		} else {
-			a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: term}}
-		}
-	}
+func nodeTerm(key string, op corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}
 }
 
 func needsNode(key string, op corev1.NodeSelectorOperator, values ...string) option {
-	return prefersOrNeedsNode(true, key, op, values...)
+	return func(p *corev1.Pod) {
+		affinity(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{nodeTerm(key, op, values...)},
+		}}
+	}
+}
+
+func prefersNode(weight int32, key, value string) option {
+	return func(p *corev1.Pod) {
+		a := affinity(p)
+		if a.NodeAffinity == nil {
+			a.NodeAffinity = &corev1.NodeAffinity{}
+		}
+		a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: weight, Preference: nodeTerm(key, corev1.NodeSelectorOpIn, value)})
+	}
 }
 
 func affinity(p *corev1.Pod) *corev1.Affinity {
@@ -103,6 +109,28 @@ func near(app, topology string) option {
 func awayFrom(app, topology string) option {
 	return func(p *corev1.Pod) {
 		affinity(p).PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: term(app, topology)}
+	}
+}
+
+// rather makes soft what near, awayFrom and spreads ask for.
+func rather(hard option) option {
+	return func(p *corev1.Pod) {
+		hard(p)
+		soft := func(terms []corev1.PodAffinityTerm) (out []corev1.WeightedPodAffinityTerm) {
+			for _, t := range terms {
+				out = append(out, corev1.WeightedPodAffinityTerm{Weight: 100, PodAffinityTerm: t})
+			}
+			return out
+		}
+		if a := affinity(p).PodAffinity; a != nil {
+			affinity(p).PodAffinity = &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: soft(a.RequiredDuringSchedulingIgnoredDuringExecution)}
+		}
+		if a := affinity(p).PodAntiAffinity; a != nil {
+			affinity(p).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: soft(a.RequiredDuringSchedulingIgnoredDuringExecution)}
+		}
+		for i := range p.Spec.TopologySpreadConstraints {
+			p.Spec.TopologySpreadConstraints[i].WhenUnsatisfiable = corev1.ScheduleAnyway
+		}
 	}
 }
 

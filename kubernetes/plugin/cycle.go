@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -269,7 +270,7 @@ func (p *Plugin) planWith(ctx context.Context, s *brain.State, e *entry, infos [
 		most = p.most()
 	}
 	batch := p.waiting.batch(e.pod.UID, most, queued, p.plansFor(s))
-	if len(batch) == 0 {
+	if len(batch) == 0 || slices.ContainsFunc(batch, func(o *entry) bool { return o.view.Group == e.view.Group && p.alone(o) }) {
 		batch = []*entry{e}
 	}
 	x := p.plan(ctx, s, batch, infos, why)
@@ -292,10 +293,10 @@ func (c *core) most() int {
 
 const rest = 5 * time.Second
 
-// plansFor says which pods a plan is made for.
+// plansFor says which pods a plan is made for together with others.
 func (p *Plugin) plansFor(s interface{ Known(string) bool }) func(*entry) bool {
 	return func(e *entry) bool {
-		return p.args.ModeOf(e.pod.Namespace) == config.Enforce && s.Known(e.view.Task.Workload) &&
+		return !p.alone(e) && p.args.ModeOf(e.pod.Namespace) == config.Enforce && s.Known(e.view.Task.Workload) &&
 			e.pod.Status.NominatedNodeName == "" && (e.pod.Spec.SchedulingGroup == nil || p.args.JobsPolicy != nil)
 	}
 }

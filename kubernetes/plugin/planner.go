@@ -151,7 +151,7 @@ func apart(groups []plan.Group, running []cluster.Running) []plan.Group {
 	}
 	for i := range groups {
 		if there[groups[i].Name] {
-			groups[i].Name += " (the rest)"
+			groups[i].Name += plan.Rest
 		}
 	}
 	return groups
@@ -247,7 +247,8 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 	}
 	set := make([]bool, len(infos))
 	var count atomic.Int64
-	if filter, status := c.filters(ctx, pod); status.IsSuccess() {
+	state := probeState()
+	if filter, status := c.filters(ctx, state, pod); status.IsSuccess() {
 		c.handle.Parallelizer().Until(ctx, len(infos), func(i int) {
 			if infos[i].Node() != nil && filter(infos[i]).IsSuccess() {
 				set[i] = true
@@ -255,9 +256,14 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 			}
 		}, Name)
 	}
-	if count.Load() == int64(len(infos)) {
-		return nil
+	all := &plan.Allowed{Name: nameOf(set), Node: set}
+	if best := c.preferred(ctx, state, pod, infos, all); best != all || count.Load() < int64(len(infos)) {
+		return best
 	}
+	return nil
+}
+
+func nameOf(set []bool) string {
 	var name strings.Builder
 	for _, ok := range set {
 		if ok {
@@ -266,14 +272,19 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 			name.WriteByte('0')
 		}
 	}
-	return &plan.Allowed{Name: name.String(), Node: set}
+	return name.String()
 }
 
-// filters are the scheduler's filters for a pod, in a cycle of their own; the
-// status is that of what they all begin with.
-func (c *core) filters(ctx context.Context, pod *v1.Pod) (func(fwk.NodeInfo) *fwk.Status, *fwk.Status) {
+// probeState is for a cycle of its own.
+func probeState() *framework.CycleState {
 	state := framework.NewCycleState()
 	state.Write(probeKey, probe{})
+	return state
+}
+
+// filters are the scheduler's filters for a pod; the status is that of what they
+// all begin with.
+func (c *core) filters(ctx context.Context, state *framework.CycleState, pod *v1.Pod) (func(fwk.NodeInfo) *fwk.Status, *fwk.Status) {
 	only, status, _ := c.framework.RunPreFilterPlugins(ctx, state, pod)
 	return func(info fwk.NodeInfo) *fwk.Status {
 		if !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
@@ -288,7 +299,7 @@ func (c *core) admits(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo) *fwk.
 	if c.framework == nil {
 		return nil
 	}
-	filter, status := c.filters(ctx, pod)
+	filter, status := c.filters(ctx, probeState(), pod)
 	if !status.IsSuccess() {
 		return status
 	}

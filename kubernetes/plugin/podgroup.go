@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ const ownPlacement = "cotenant"
 type groupPlan struct {
 	*issued
 	from *fwk.Placement // "" of the whole cluster
+	// alone says that each pod is planned for at its own turn.
+	alone bool
 }
 
 // waits reports whether a pod that has no place in the plan is to wait: the
@@ -67,6 +70,9 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycle
 		return result, status
 	}
 	state.Write(planKey, best)
+	if best.alone {
+		return result, status
+	}
 	own := &fwk.Placement{Name: ownPlacement}
 	named := sets.New[string]()
 	for _, node := range best.Node {
@@ -105,7 +111,10 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 		return nil
 	}
 	if p.args.JobsPolicy != nil && len(placements) == 1 {
-		return &groupPlan{p.queuedPlan(ctx, s, batch, placements[0].Nodes), placements[0]}
+		return &groupPlan{issued: p.queuedPlan(ctx, s, batch, placements[0].Nodes), from: placements[0]}
+	}
+	if slices.ContainsFunc(batch, p.alone) {
+		return &groupPlan{alone: true}
 	}
 	var best *groupPlan
 	worth := 0.0
@@ -125,7 +134,7 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 			}
 		}
 		if len(x.Node) > 0 && (best == nil || len(x.Node) > len(best.Node) || len(x.Node) == len(best.Node) && sum > worth) {
-			best, worth = &groupPlan{x, from}, sum
+			best, worth = &groupPlan{issued: x, from: from}, sum
 		}
 	}
 	return best
@@ -192,17 +201,23 @@ func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.P
 		data = best
 	}
 	g, _ := data.(*groupPlan)
-	if g == nil || g.issued == nil {
-		return nil, skip
-	}
-	if now := p.tried(); now != nil && now.Name != ownPlacement {
-		return nil, skip
-	}
 	id := cluster.TaskID(pod.UID)
+	switch now := p.tried(); {
+	case g != nil && g.alone:
+		e := p.waiting.see(pod, time.Now())
+		g = &groupPlan{issued: p.plan(ctx, p.brain.Now(), []*entry{e}, infos, "first")}
+	case g == nil || g.issued == nil:
+		return nil, skip
+	case now != nil && now.Name != ownPlacement:
+		return nil, skip
+	}
 	node := g.Node[id]
 	d := g.decision(id)
 	d.Mode, d.Planned, d.Why = string(config.Enforce), node, g.Held[id]
 	d.Group, _ = groupOf(pod)
+	if why, failed := g.Fallback[id]; failed {
+		d.give(why)
+	}
 	state.Write(decisionKey, d)
 	switch {
 	case node != "":

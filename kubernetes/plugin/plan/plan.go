@@ -87,7 +87,9 @@ func Make(by Policies, p Problem) (out *Plan) {
 	}
 	spec := p.Spec
 	for _, part := range split(by, p.Groups) {
-		spec.Running = slices.Concat(spec.Running, out.round(by, part, p, spec))
+		for again := true; again; again = part.widen(out.Held) {
+			spec.Running = slices.Concat(spec.Running, out.round(by, part, p, spec))
+		}
 	}
 	out.doubt(by, spec)
 	out.whole(p.Groups)
@@ -140,6 +142,7 @@ func (out *Plan) round(by Policies, part part, p Problem, spec cluster.Spec) []c
 		for _, pod := range g.Pods {
 			group.Tasks = append(group.Tasks, pod.Task)
 			byID[pod.Task.ID] = cluster.Running{Task: pod.Task, Group: g.Name}
+			delete(out.Held, pod.Task.ID)
 		}
 		req.Pending = append(req.Pending, group)
 	}

@@ -74,6 +74,12 @@ func TestEveryPodIsAccountedFor(t *testing.T) {
 					set.Node[n] = rapid.Bool().Draw(t, "admits")
 				}
 				set.Name = fmt.Sprint(set.Node)
+				if rapid.Bool().Draw(t, "prefers") {
+					best := &plan.Allowed{Node: slices.Clone(set.Node), Else: set}
+					best.Node[0] = false
+					best.Name = fmt.Sprint(best.Node, set.Name)
+					set = best
+				}
 				for i := range g.Pods {
 					g.Pods[i].Allowed = set
 				}
@@ -104,7 +110,7 @@ func TestEveryPodIsAccountedFor(t *testing.T) {
 				placed++
 				on[node]++
 				at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Name == node })
-				if pod.Allowed != nil && !pod.Allowed.Node[at] {
+				if pod.Allowed != nil && !pod.Allowed.Node[at] && (pod.Allowed.Else == nil || !pod.Allowed.Else.Node[at]) {
 					t.Fatalf("pod %s is on %s, which the filters refuse", id, node)
 				}
 			}
@@ -122,6 +128,40 @@ func TestEveryPodIsAccountedFor(t *testing.T) {
 			t.Fatalf("the same problem gave two plans: %v, %v", got.Node, again.Node)
 		}
 	})
+}
+
+// TestLargerSetsAreForTheRest: pods take the nodes of the first set that have
+// room, a gang the first set that has room for all of it.
+func TestLargerSetsAreForTheRest(t *testing.T) {
+	m := model(t, 0)
+	all := &plan.Allowed{Name: "111", Node: []bool{true, true, true}}
+	two := &plan.Allowed{Name: "011,111", Node: []bool{false, true, true}, Else: all}
+	one := &plan.Allowed{Name: "001,011,111", Node: []bool{false, false, true}, Else: two}
+	for _, c := range []struct {
+		pods int
+		gang bool
+		want map[string]int
+	}{
+		{2, false, map[string]int{"node-2": 2}},
+		{3, false, map[string]int{"node-2": 2, "node-1": 1}},
+		{5, false, map[string]int{"node-2": 2, "node-1": 2, "node-0": 1}},
+		{2, true, map[string]int{"node-2": 2}},
+		{4, true, map[string]int{"node-2": 2, "node-1": 2}},
+		{7, true, map[string]int{}},
+	} {
+		g := group("web", c.gang, "red", c.pods)
+		for i := range g.Pods {
+			g.Pods[i].Allowed = one
+		}
+		got := plan.Make(plan.Policies{Model: m, Services: policy(t, m)}, plan.Problem{Spec: cluster.Spec{Nodes: cluster.Nodes("", 3, 0, 2)}, Groups: []plan.Group{g}})
+		on := map[string]int{}
+		for _, node := range got.Node {
+			on[node]++
+		}
+		if !maps.Equal(on, c.want) || len(got.Node)+len(got.Held) != c.pods || len(got.Fallback) > 0 {
+			t.Errorf("%d pods, gang %v: on %v, held %v, left %v; want %v", c.pods, c.gang, on, got.Held, got.Fallback, c.want)
+		}
+	}
 }
 
 func count(bs ...bool) int {

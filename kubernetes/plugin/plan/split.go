@@ -15,6 +15,9 @@ type Allowed struct {
 	Name string
 	// Node is by index in Spec.Nodes.
 	Node []bool
+	// Else is the larger set that holds where there is no place in this one: soft
+	// rules. nil is none.
+	Else *Allowed
 }
 
 // part is groups that one call of a policy places: no two pods of a workload
@@ -84,6 +87,44 @@ func sameRules(a, b Pod) bool {
 	}
 	return name(a.Allowed) == name(b.Allowed) && a.OnePerNode == b.OnePerNode && maps.Equal(a.Spread, b.Spread)
 }
+
+// widen leaves the pods that found no place in a part, under the next larger sets
+// of nodes; false where there are none.
+func (p *part) widen(held map[cluster.TaskID]string) bool {
+	var groups []Group
+	wider := map[string]bool{}
+	for _, g := range p.groups {
+		var left []Pod
+		for _, pod := range g.Pods {
+			if _, ok := held[pod.Task.ID]; ok {
+				left = append(left, pod)
+				wider[pod.Task.Workload] = true
+			}
+		}
+		if len(left) == 0 {
+			continue
+		}
+		if len(left) < len(g.Pods) {
+			g.Name += Rest
+		}
+		g.Pods = left
+		groups = append(groups, g)
+	}
+	maps.DeleteFunc(wider, func(w string, _ bool) bool {
+		return p.under[w].Allowed == nil || p.under[w].Allowed.Else == nil
+	})
+	for w := range wider {
+		pod := p.under[w]
+		pod.Allowed = pod.Allowed.Else
+		p.under[w] = pod
+	}
+	p.groups = groups
+	return len(wider) > 0
+}
+
+// Rest ends the name of what is left of a group of which some tasks run: for
+// policies, what waits is a group of its own.
+const Rest = " (the rest)"
 
 // rules writes what the pods are under as labels of nodes and constraints.
 func (p part) rules(nodes []cluster.Node) ([]cluster.Node, cluster.Constraints) {

@@ -39,3 +39,29 @@ func Spread(pod *v1.Pod) map[string]int {
 	}
 	return out
 }
+
+// PrefersNodes reports whether the pod says which nodes it would rather be on.
+func PrefersNodes(pod *v1.Pod) bool {
+	a := pod.Spec.Affinity
+	return a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
+// PrefersPods reports whether the pod says which pods it would rather be near, or
+// away from.
+func PrefersPods(pod *v1.Pod) bool {
+	a := pod.Spec.Affinity
+	return a != nil && (a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
+}
+
+// PrefersSpread reports whether the pod would rather be where few of some pods are.
+func PrefersSpread(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool {
+		return c.WhenUnsatisfiable == v1.ScheduleAnyway
+	})
+}
+
+// Repels reports whether a node would rather not have pods that do not tolerate it.
+func Repels(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Effect == v1.TaintEffectPreferNoSchedule })
+}
