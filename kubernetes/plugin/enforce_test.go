@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cotenant/cotenant/explain"
+	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
 )
 
 func TestEnforcePlacesByThePlan(t *testing.T) {
@@ -58,5 +61,21 @@ func TestUnknownWorkloadsGoByTheStockScores(t *testing.T) {
 	w.settles(1)
 	if told := w.told(); !strings.Contains(told, "workload-unknown") {
 		t.Errorf("events don't say why:\n%s", told)
+	}
+}
+
+// An event of a pod without a place has the words of the scheduler's filters.
+func TestEventsSayWhatTheFiltersSaid(t *testing.T) {
+	w := start(t, "mode: enforce", nodes(1, "8")...)
+	w.create(pod("red-0", "red", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "fast"} }))
+	var told string
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(told, string(plan.NoRoom)); time.Sleep(10 * time.Millisecond) {
+		told += w.told()
+		if time.Now().After(end) {
+			t.Fatalf("no event says %s:\n%s", plan.NoRoom, told)
+		}
+	}
+	if !strings.Contains(told, "node n0: node(s) didn't match Pod's node affinity/selector") {
+		t.Errorf("events don't say what the filter said:\n%s", told)
 	}
 }

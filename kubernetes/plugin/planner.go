@@ -245,18 +245,22 @@ func (c *core) admitted(ctx context.Context, pod *v1.Pod, infos []fwk.NodeInfo) 
 	if c.framework == nil {
 		return nil
 	}
-	set := make([]bool, len(infos))
+	set, why := make([]bool, len(infos)), make([]string, len(infos))
 	var count atomic.Int64
 	state := probeState()
-	if filter, status := c.filters(ctx, state, pod); status.IsSuccess() {
-		c.handle.Parallelizer().Until(ctx, len(infos), func(i int) {
-			if infos[i].Node() != nil && filter(infos[i]).IsSuccess() {
-				set[i] = true
-				count.Add(1)
-			}
-		}, Name)
-	}
-	all := &plan.Allowed{Name: nameOf(set), Node: set}
+	filter, status := c.filters(ctx, state, pod)
+	c.handle.Parallelizer().Until(ctx, len(infos), func(i int) {
+		said := status
+		if said.IsSuccess() && infos[i].Node() != nil {
+			said = filter(infos[i])
+		}
+		if set[i] = said.IsSuccess() && infos[i].Node() != nil; set[i] {
+			count.Add(1)
+		} else {
+			why[i] = said.Message()
+		}
+	}, Name)
+	all := &plan.Allowed{Name: nameOf(set), Node: set, Why: why}
 	if best := c.preferred(ctx, state, pod, infos, all); best != all || count.Load() < int64(len(infos)) {
 		return best
 	}

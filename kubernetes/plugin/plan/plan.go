@@ -148,13 +148,18 @@ func (out *Plan) round(by Policies, part part, p Problem, spec cluster.Spec) []c
 	}
 	d, why := decide(part.policy(by), &req, spec, by.Model)
 	if why.Code != "" {
+		why.Words = part.plainly(why.Words, spec)
 		for id := range byID {
 			out.Fallback[id] = why
 		}
 		return nil
 	}
+	said := map[string]string{} // many are held for the same
 	for _, h := range d.Hold {
-		out.Held[h.Task] = h.Why
+		if _, ok := said[h.Why]; !ok {
+			said[h.Why] = part.plainly(h.Why, spec)
+		}
+		out.Held[h.Task] = said[h.Why]
 	}
 	var placed []cluster.Running
 	for _, b := range d.Bind {

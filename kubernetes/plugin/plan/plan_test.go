@@ -164,6 +164,25 @@ func TestLargerSetsAreForTheRest(t *testing.T) {
 	}
 }
 
+// TestWordsOfTheScheduler: what is said of a node that the scheduler refuses is
+// what the scheduler said, whichever way a policy put it.
+func TestWordsOfTheScheduler(t *testing.T) {
+	m := model(t, 0)
+	g := group("web", false, "red", 2)
+	for i := range g.Pods {
+		g.Pods[i].Allowed = &plan.Allowed{Name: "0", Node: []bool{false}, Why: []string{"node(s) had a taint"}}
+	}
+	p := plan.Problem{Spec: cluster.Spec{Nodes: cluster.Nodes("", 1, 0, 2)}, Groups: []plan.Group{g}}
+	held := plan.Make(plan.Policies{Model: m, Services: policy(t, m)}, p).Held["web/1"]
+	if held != "0 of 1 nodes fit; 1 of them as here: node node-0: node(s) had a taint" {
+		t.Errorf("held: %s", held)
+	}
+	bad := does(func(r place.Request) (place.Decision, error) { return allOn(r, "node-0"), nil })
+	if left := plan.Make(plan.Policies{Model: m, Services: bad}, p).Fallback["web/1"]; left.Code != plan.BadDecision || !strings.Contains(left.Words, "node node-0: node(s) had a taint") {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func count(bs ...bool) int {
 	n := 0
 	for _, b := range bs {

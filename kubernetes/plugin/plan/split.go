@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/place"
@@ -15,6 +16,8 @@ type Allowed struct {
 	Name string
 	// Node is by index in Spec.Nodes.
 	Node []bool
+	// Why is what the scheduler said of the nodes that are not in the set.
+	Why []string
 	// Else is the larger set that holds where there is no place in this one: soft
 	// rules. nil is none.
 	Else *Allowed
@@ -125,6 +128,25 @@ func (p *part) widen(held map[cluster.TaskID]string) bool {
 // Rest ends the name of what is left of a group of which some tasks run: for
 // policies, what waits is a group of its own.
 const Rest = " (the rest)"
+
+// plainly puts what the scheduler said of a node in place of the label that the
+// node lacks for it, of which nobody but a policy need know.
+func (p part) plainly(words string, spec cluster.Spec) string {
+	for w, labels := range spec.Constraints.NodeSelector {
+		for label, value := range labels {
+			lacks := fmt.Sprintf(" lacks labels that %s selects: %s=%s", w, label, value)
+			for before, after, found := strings.Cut(words, lacks); found; before, after, found = strings.Cut(words, lacks) {
+				name, why := before[strings.LastIndexByte(before, ' ')+1:], "the scheduler's filters refuse it"
+				at := slices.IndexFunc(spec.Nodes, func(n cluster.Node) bool { return n.Name == name })
+				if said := p.under[w].Allowed.Why; at >= 0 && at < len(said) && said[at] != "" {
+					why = said[at]
+				}
+				words = before + ": " + why + after
+			}
+		}
+	}
+	return words
+}
 
 // rules writes what the pods are under as labels of nodes and constraints.
 func (p part) rules(nodes []cluster.Node) ([]cluster.Node, cluster.Constraints) {
