@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
@@ -18,6 +19,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
 	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
@@ -109,6 +111,78 @@ func TestPodsAreScheduledOnAPlane(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Every pod of a PodGroup with a topology constraint is where the plan has it: the
+// scheduler scores the plan's placement and the domain that it is in, which is
+// large here and fuller than the plan's nodes.
+func TestPlacementsOnAPlane(t *testing.T) {
+	gates(t, true)
+	plane := planetest.Start(t, controlplane.Config{}.WithGangs())
+	all := controlplane.Nodes(12, controlplane.NodeShape{CPU: "8", Memory: "64Gi"})
+	for i, n := range all {
+		n.Labels[v1.LabelTopologyZone] = fmt.Sprint("z", i%2)
+	}
+	if err := plane.AddNodes(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+	create := func(p *v1.Pod) {
+		t.Helper()
+		p.UID, p.ResourceVersion, p.OwnerReferences = "", "", nil
+		if _, err := plane.Client().CoreV1().Pods("default").Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		create(pod(fmt.Sprint("filler-", i), "green", func(p *v1.Pod) {
+			p.Spec.NodeName = all[8+i].Name
+			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("7")
+		}))
+	}
+	w := &world{T: t, samples: filepath.Join(t.TempDir(), "samples.jsonl")}
+	w.writeSamples(planetest.TwoColours)
+	w.onPlane(plane)
+	const gangs = 4
+	for g := range gangs {
+		group := podGroup(fmt.Sprint("g", g), 4, v1.LabelTopologyZone)
+		group.UID = ""
+		if _, err := plane.Client().SchedulingV1beta1().PodGroups("default").Create(t.Context(), group, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range append(list(2, "red", of(group.Name)), list(2, "blue", of(group.Name))...) {
+			p.Name = group.Name + "-" + p.Name
+			create(p)
+		}
+	}
+	var wrong []string
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		found, err := plane.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app!=green"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := 0
+		wrong = nil
+		for i := range found.Items {
+			p := &found.Items[i]
+			if p.Spec.NodeName == "" {
+				continue
+			}
+			bound++
+			d, err := explain.ParseDecision(p.Annotations[explain.DecisionAnnotation])
+			if err != nil || d.Planned != p.Spec.NodeName {
+				wrong = append(wrong, fmt.Sprintf("%s is on %s: %s (%v)", p.Name, p.Spec.NodeName, p.Annotations[explain.DecisionAnnotation], err))
+			}
+		}
+		if bound == 4*gangs {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d pods are bound", bound, 4*gangs)
+		}
+	}
+	if wrong != nil {
+		t.Errorf("not where the plan has them:\n%s", strings.Join(wrong, "\n"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/explain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/brain"
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
 	"github.com/cotenant/cotenant/kubernetes/plugin/plan"
@@ -26,10 +27,12 @@ const ownPlacement = "cotenant"
 
 // groupPlan is a plan for the pods of a PodGroup, and on which nodes it was made.
 type groupPlan struct {
-	*issued
-	from *fwk.Placement // "" of the whole cluster
+	*issued                // nil where there is none
+	from    *fwk.Placement // "" of the whole cluster
 	// alone says that each pod is planned for at its own turn.
 	alone bool
+	// why there is no plan.
+	why plan.Reason
 }
 
 // waits reports whether a pod that has no place in the plan is to wait: the
@@ -66,11 +69,8 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycle
 		return result, status
 	}
 	best := p.bestPlan(ctx, group.GetUnscheduledPods(), result.Placements)
-	if best == nil {
-		return result, status
-	}
 	state.Write(planKey, best)
-	if best.alone {
+	if best.issued == nil {
 		return result, status
 	}
 	own := &fwk.Placement{Name: ownPlacement}
@@ -97,18 +97,22 @@ func (p *Plugin) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycle
 // mostDomains bounds the plans for one group.
 const mostDomains = 32
 
+// bestPlan is the plan for a PodGroup's pods in the placement that is best for
+// them, or why there is none.
 func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk.Placement) *groupPlan {
 	s := p.brain.Now()
 	var batch []*entry
 	for _, pod := range list {
 		if !s.Known(pods.Workload(pod)) {
-			p.record.fallback(pod, unknown(s, pods.Workload(pod)))
-			return nil
+			why := unknown(s, pods.Workload(pod))
+			p.record.fallback(pod, why)
+			return &groupPlan{why: why}
 		}
 		batch = append(batch, p.waiting.see(pod, time.Now()))
 	}
+	best := &groupPlan{}
 	if len(batch) == 0 {
-		return nil
+		return best
 	}
 	if p.args.JobsPolicy != nil && len(placements) == 1 {
 		return &groupPlan{issued: p.queuedPlan(ctx, s, batch, placements[0].Nodes), from: placements[0]}
@@ -116,12 +120,12 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 	if slices.ContainsFunc(batch, p.alone) {
 		return &groupPlan{alone: true}
 	}
-	var best *groupPlan
 	worth := 0.0
 	for _, from := range placements[:min(len(placements), mostDomains)] {
 		x := p.plan(ctx, s, batch, from.Nodes, "first")
 		if why, failed := x.Fallback[batch[0].view.Task.ID]; failed {
 			p.record.fallback(batch[0].pod, why)
+			best.why = why
 			if why.Code == plan.PolicyLate {
 				break
 			}
@@ -133,9 +137,14 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 				sum += v
 			}
 		}
-		if len(x.Node) > 0 && (best == nil || len(x.Node) > len(best.Node) || len(x.Node) == len(best.Node) && sum > worth) {
+		if len(x.Node) == 0 {
+			best.why = plan.Reason{Code: plan.NoRoom, Words: x.Held[batch[0].view.Task.ID]}
+		} else if best.issued == nil || len(x.Node) > len(best.Node) || len(x.Node) == len(best.Node) && sum > worth {
 			best, worth = &groupPlan{issued: x, from: from}, sum
 		}
+	}
+	if best.issued == nil && best.why.Code == plan.NoRoom {
+		p.record.fallback(batch[0].pod, best.why)
 	}
 	return best
 }
@@ -179,46 +188,49 @@ func (p *Plugin) stands(x *issued, own []*entry) bool {
 }
 
 // inPodGroup is PreFilter in the cycle of a PodGroup: it names the planned node
-// while the plan's own placement is tried, and leaves the others alone. Without
-// placements (TopologyAwareWorkloadScheduling is off) the plan is made here, at
-// the first pod's turn.
+// while the plan's own placement is tried, and only notes it while others are.
+// Without placements (TopologyAwareWorkloadScheduling is off) the plan is made
+// here, at the first pod's turn.
 func (p *Plugin) inPodGroup(ctx context.Context, state fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	skip := fwk.NewStatus(fwk.Skip)
 	cycle := state.GetPodGroupSchedulingCycle()
 	if cycle == nil || p.args.ModeOf(pod.Namespace) != config.Enforce {
 		return nil, skip
 	}
+	now := p.tried()
 	data, err := cycle.Read(planKey)
 	if err != nil {
-		if p.tried() != nil {
-			return nil, skip // placements were generated, and no plan was among them
+		if now != nil {
+			return nil, skip // placements of a composite PodGroup
 		}
 		best := p.bestPlan(ctx, p.unscheduled(pod), []*fwk.Placement{{Nodes: infos}})
-		if best == nil {
-			best = &groupPlan{}
-		}
 		cycle.Write(planKey, best)
 		data = best
 	}
-	g, _ := data.(*groupPlan)
-	id := cluster.TaskID(pod.UID)
-	switch now := p.tried(); {
-	case g != nil && g.alone:
-		e := p.waiting.see(pod, time.Now())
-		g = &groupPlan{issued: p.plan(ctx, p.brain.Now(), []*entry{e}, infos, "first")}
-	case g == nil || g.issued == nil:
-		return nil, skip
-	case now != nil && now.Name != ownPlacement:
+	g, ok := data.(*groupPlan)
+	if !ok {
 		return nil, skip
 	}
-	node := g.Node[id]
-	d := g.decision(id)
-	d.Mode, d.Planned, d.Why = string(config.Enforce), node, g.Held[id]
+	others := g.issued == nil || now != nil && now.Name != ownPlacement
+	if g.alone {
+		e := p.waiting.see(pod, time.Now())
+		g, others = &groupPlan{issued: p.plan(ctx, p.brain.Now(), []*entry{e}, infos, "first")}, false
+	}
+	id := cluster.TaskID(pod.UID)
+	d, node, why := &Decision{explain.Decision{Version: p.brain.Now().Version}}, "", g.why
+	if g.issued != nil {
+		d, node, why = g.decision(id), g.Node[id], g.Fallback[id]
+		d.Why = g.Held[id]
+	}
+	d.Mode, d.Planned = string(config.Enforce), node
 	d.Group, _ = groupOf(pod)
-	if why, failed := g.Fallback[id]; failed {
+	if why.Code != "" {
 		d.give(why)
 	}
 	state.Write(decisionKey, d)
+	if others {
+		return nil, skip
+	}
 	switch {
 	case node != "":
 	case p.waits(g, pod, infos):
@@ -289,4 +301,20 @@ func (p *Plugin) ScorePlacement(_ context.Context, _ fwk.PlacementCycleState, gr
 }
 
 // PlacementScoreExtensions implements framework.PlacementScorePlugin.
-func (p *Plugin) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
+func (p *Plugin) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return p }
+
+// NormalizePlacementScore implements framework.PlacementScoreExtensions. Where the
+// plan's own placement is feasible it is what the policy wants: it is as far above
+// the others as scores go, or other plugins' would decide between it and the domain
+// that it is in. Without it they are scored by what the model expects.
+func (p *Plugin) NormalizePlacementScore(_ context.Context, _ fwk.PodGroupCycleState, _ fwk.PodGroupInfo, scores []fwk.PlacementScore) *fwk.Status {
+	own := slices.IndexFunc(scores, func(s fwk.PlacementScore) bool { return s.Placement.Name == ownPlacement })
+	if own < 0 {
+		return nil
+	}
+	for i := range scores {
+		scores[i].Score = fwk.MinScore
+	}
+	scores[own].Score = fwk.MaxScore
+	return nil
+}
