@@ -142,7 +142,7 @@ func TestPlacementsOnAPlane(t *testing.T) {
 	}
 	w := &world{T: t, samples: filepath.Join(t.TempDir(), "samples.jsonl")}
 	w.writeSamples(planetest.TwoColours)
-	w.onPlane(plane)
+	w.onPlane(plane, "mode: enforce, slotsPerNode: 2")
 	const gangs = 4
 	for g := range gangs {
 		group := podGroup(fmt.Sprint("g", g), 4, v1.LabelTopologyZone)

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // together prefers a node with pods of the same colour, which the policy keeps
@@ -27,7 +29,9 @@ func TestGangsKeepTogetherWhereTheyWouldRather(t *testing.T) {
 	}{{"labels", false, gang("g", 3)}, {"PodGroup", false, of("g")}, {"placements", true, of("g")}} {
 		t.Run(c.name, func(t *testing.T) {
 			gates(t, c.topology)
-			w := start(t, "mode: enforce, slotsPerNode: 3", append(nodes(4, "8"), podGroup("g", 3))...)
+			// A plan leaves what nothing is known of to the scheduler.
+			threeReds := planetest.TwoColours + `{"colocation":{"red":3},"workload":"red","metric":"rate","value":0.3,"alone":1}` + "\n"
+			w := startWith(t, threeReds, "mode: enforce", append(nodes(4, "8"), podGroup("g", 3))...)
 			w.create(list(3, "red", c.of, together)...)
 			at := w.settles(3)
 			if at["red-0"] != at["red-1"] || at["red-0"] != at["red-2"] {
