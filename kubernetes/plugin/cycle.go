@@ -348,6 +348,9 @@ func (p *Plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	if state.IsPodGroupSchedulingCycle() || !p.minds(pod.Namespace) {
 		return nil
 	}
+	if p.args.ModeOf(pod.Namespace) == config.Assist {
+		p.assisted(state, pod, node)
+	}
 	p.follow(pod)
 	p.waiting.reserve(pod, node)
 	return nil

@@ -79,3 +79,20 @@ func TestEventsSayWhatTheFiltersSaid(t *testing.T) {
 		t.Errorf("events don't say what the filter said:\n%s", told)
 	}
 }
+
+// In the mode assist, too, a pod that one node alone takes has its decision, and
+// the reason where there is none: the scheduler scores nothing then.
+func TestAssistTellsOfPodsThatOneNodeTakes(t *testing.T) {
+	w := start(t, "mode: assist", nodes(1, "8")...)
+	w.create(pod("green-0", "green"), pod("red-0", "red"))
+	w.settles(2)
+	if d := w.decision("green-0"); d.Mode != "assist" || d.Node != "n0" || d.Fallback != string(plan.WorkloadUnknown) {
+		t.Errorf("the annotation of an unknown workload says %+v", d)
+	}
+	if d := w.decision("red-0"); d.Mode != "assist" || d.Node != "n0" || d.Policy != "score" || d.Fallback != "" {
+		t.Errorf("the annotation of a known workload says %+v", d)
+	}
+	if told := w.told(); strings.Count(told, string(plan.WorkloadUnknown)) != 1 {
+		t.Errorf("one event should say why:\n%s", told)
+	}
+}

@@ -53,12 +53,7 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return fwk.NewStatus(fwk.Skip)
 	}
 	s, w := p.brain.Now(), pods.Workload(pod)
-	d := &Decision{explain.Decision{Mode: string(config.Assist), Version: s.Version, Policy: "score"}}
-	state.Write(decisionKey, d)
 	if !s.Known(w) {
-		why := unknown(s, w)
-		d.give(why)
-		p.record.fallback(pod, why)
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if len(nodes) > 0 { // a model that panics does so here, before anything is scored by it
@@ -72,6 +67,19 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	state.Write(scoreKey, &gains{s, w})
 	return nil
+}
+
+// assisted notes what was decided of a pod in the mode assist. It is for Reserve:
+// PreScore is left out where one node alone takes the pod, and where it is batched.
+func (p *Plugin) assisted(state fwk.CycleState, pod *v1.Pod, node string) {
+	s := p.brain.Now()
+	d := &Decision{explain.Decision{Mode: string(config.Assist), Version: s.Version, Policy: "score", Node: node}}
+	if w := pods.Workload(pod); !s.Known(w) {
+		why := unknown(s, w)
+		d.give(why)
+		p.record.fallback(pod, why)
+	}
+	state.Write(decisionKey, d)
 }
 
 // Score implements framework.ScorePlugin. It depends on nothing but the pod's
