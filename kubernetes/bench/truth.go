@@ -37,6 +37,7 @@ func ReadTruth(path string) (*Truth, error) {
 		samples, err = data.Samples()
 	} else {
 		samples, _, err = formats.ReadFile(path, formats.Options{}, formats.ReadSamples)
+		samples = history.Joined(samples)
 	}
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ const maxNodes = 5000
 type trialFlags struct {
 	truth   string
 	nodes   int
-	tasks   int
+	tasks   int // 0 is usual, or fewer where so many would leave a scheduler no choice
+	usual   int
 	mixed   bool
 	seed    uint64
 	rounds  int
@@ -28,7 +29,8 @@ type trialFlags struct {
 func (f *trialFlags) add(fl *pflag.FlagSet, nodes, tasks, rounds int) {
 	fl.StringVar(&f.truth, "truth", "", "`FILE` of samples by which placements are judged; without it ../shared/data/metis, or what ships where that is absent")
 	fl.IntVar(&f.nodes, "nodes", nodes, "`N` nodes")
-	fl.IntVar(&f.tasks, "pods", tasks, "`N` pods, evenly of the workloads of the truth")
+	fl.IntVar(&f.tasks, "pods", 0, fmt.Sprintf("`N` pods, evenly of the workloads of the truth ; 0 is %d, or what fills three quarters of the slots where that is less", tasks))
+	f.usual = tasks
 	fl.BoolVar(&f.mixed, "mixed", false, "services of 1 to 16 replicas by --seed, instead of one service a workload")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of what is drawn")
 	fl.IntVar(&f.rounds, "rounds", rounds, "run every scheduler `N` times, in turn: A B A B")
@@ -49,15 +51,19 @@ func (f *trialFlags) batch() (*bench.Truth, bench.Batch, error) {
 	switch {
 	case f.nodes < 1 || f.nodes > maxNodes:
 		return nil, bench.Batch{}, fmt.Errorf("--nodes %d: give 1 to %d", f.nodes, maxNodes)
-	case f.tasks < 1 || f.tasks > f.nodes*truth.Slots:
-		return nil, bench.Batch{}, fmt.Errorf("--pods %d: give 1 to %d, what %d nodes of %d slots hold", f.tasks, f.nodes*truth.Slots, f.nodes, truth.Slots)
 	case f.rounds < 1:
 		return nil, bench.Batch{}, fmt.Errorf("--rounds %d: give 1 or more", f.rounds)
+	case f.tasks < 0 || f.tasks > f.nodes*truth.Slots:
+		return nil, bench.Batch{}, fmt.Errorf("--pods %d: give 1 to %d, what %d nodes of %d slots hold", f.tasks, f.nodes*truth.Slots, f.nodes, truth.Slots)
+	}
+	tasks := f.tasks
+	if tasks == 0 {
+		tasks = min(f.usual, max(1, f.nodes*truth.Slots*3/4))
 	}
 	if f.mixed {
-		return truth, truth.Mixed(f.tasks, f.nodes, f.seed), nil
+		return truth, truth.Mixed(tasks, f.nodes, f.seed), nil
 	}
-	return truth, truth.Even(f.tasks, f.nodes), nil
+	return truth, truth.Even(tasks, f.nodes), nil
 }
 
 // candidates are the stock scheduler and ours.

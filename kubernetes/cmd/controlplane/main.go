@@ -28,6 +28,10 @@ func main() {
 func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	return newRoot().ExecuteContext(ctx)
+}
+
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "controlplane",
 		Short:         "Run a real Kubernetes control plane on this machine, and schedulers on it",
@@ -35,5 +39,5 @@ func run() error {
 		SilenceErrors: true,
 	}
 	root.AddCommand(upCommand(), demoCommand(), benchCommand())
-	return root.ExecuteContext(ctx)
+	return root
 }
