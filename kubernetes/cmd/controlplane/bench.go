@@ -23,7 +23,7 @@ scheduler; wait until all pods are bound, or none was for --patience; print what
 the placement is worth by the truth, how fast it was made, and the scheduler's
 own latencies. Every run has a control plane of its own.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: whole(func(cmd *cobra.Command) error {
 			f.mixed = f.mixed || arrive
 			trials, err := f.trials()
 			if err != nil {
@@ -50,7 +50,7 @@ own latencies. Every run has a control plane of its own.`,
 				}
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.AddCommand(benchJobsCommand())
 	fl := cmd.Flags()

@@ -21,7 +21,7 @@ plane of its own, in turn; print both placements node by node, and what each is
 worth by the measured table: the mean performance of the pods (1 is as fast as
 alone), and its share of what no placement can exceed.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd, f) },
+		RunE: whole(func(cmd *cobra.Command) error { return demo(cmd, f) }),
 	}
 	f.add(cmd.Flags(), 12, 60, 2)
 	return cmd

@@ -41,7 +41,7 @@ submitted when it arrives, and ended when its work is done at the speeds that
 the same world gives for where its pods really are. Time is compressed. The last
 line holds the ratios of mean job completion times.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return benchJobs(cmd, f) },
+		RunE: whole(func(cmd *cobra.Command) error { return benchJobs(cmd, f) }),
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.servers, "servers", 6, "`N` servers of 4 GPUs")

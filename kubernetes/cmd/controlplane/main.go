@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -26,10 +27,38 @@ func main() {
 }
 
 func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	defer stop()
+	// A pipe that its reader has closed is then an error of writing, after which
+	// all is tidied up; it would end us on the spot.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return newRoot().ExecuteContext(ctx)
 }
+
+// ends are the signals after which what was started is ended and the plane's
+// folder removed, which holds the administrator's key. A terminal that is closed
+// sends SIGHUP; who said nohup wants to outlive it.
+func ends() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// whole is a run whose result is of use only where it came to its end: one that
+// the user ended says that, and not at which step it was.
+func whole(run func(*cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		err := run(cmd)
+		if err != nil && cmd.Context().Err() != nil {
+			return errInterrupted
+		}
+		return err
+	}
+}
+
+var errInterrupted = errors.New("interrupted; what it started has ended")
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
