@@ -67,6 +67,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetFlagErrorFunc(plainly)
 	root.AddCommand(upCommand(), demoCommand(), benchCommand())
 	return root
 }

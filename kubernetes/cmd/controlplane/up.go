@@ -47,6 +47,9 @@ func up(cmd *cobra.Command, f upFlags) (err error) {
 	if f.nodes < 0 || f.nodes > maxNodes {
 		return fmt.Errorf("--nodes %d: give 0 to %d", f.nodes, maxNodes)
 	}
+	if err := f.checkShape(); err != nil {
+		return err
+	}
 	ctx, log := cmd.Context(), cmd.ErrOrStderr()
 	config := controlplane.Config{Controllers: f.controllers, Log: log}
 	if f.gangs {
