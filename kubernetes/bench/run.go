@@ -157,7 +157,7 @@ func Run(ctx context.Context, t Trial) (r Result, err error) {
 		configuration += fmt.Sprintf("\nclientConnection: {qps: %g, burst: %d}\n", t.Limits.QPS, t.Limits.Burst)
 	}
 	begin := time.Now()
-	scheduler, err := plane.StartScheduler(ctx, controlplane.Scheduler{Program: t.Scheduler.Program, Configuration: configuration})
+	scheduler, err := plane.StartScheduler(ctx, controlplane.Scheduler{Program: t.Scheduler.Program, Configuration: configuration, Sole: true})
 	if err != nil {
 		return r, err
 	}

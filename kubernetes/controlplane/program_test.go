@@ -117,7 +117,7 @@ func TestProgramDiesWithItsParent(t *testing.T) {
 }
 
 func TestConfigurationIsCompleted(t *testing.T) {
-	text, err := configuration("profiles: [{schedulerName: x}]\nclientConnection: {qps: 500}\n", "/k")
+	text, err := Scheduler{Configuration: "profiles: [{schedulerName: x}]\nclientConnection: {qps: 500}\n"}.configuration("/k")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +126,15 @@ func TestConfigurationIsCompleted(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", part, text)
 		}
 	}
-	if _, err := configuration("clientConnection: 7", "/k"); err == nil {
+	if _, err := (Scheduler{Configuration: "clientConnection: 7"}).configuration("/k"); err == nil {
 		t.Error("clientConnection: 7: no error")
 	}
-	if text, err := configuration("leaderElection: {leaderElect: true}", "/k"); err != nil || !strings.Contains(string(text), "leaderElect: true") {
+	elects := Scheduler{Configuration: "leaderElection: {leaderElect: true}"}
+	if text, err := elects.configuration("/k"); err != nil || !strings.Contains(string(text), "leaderElect: true") {
 		t.Errorf("what is given does not stay: %s (%v)", text, err)
+	}
+	elects.Sole = true
+	if text, err := elects.configuration("/k"); err != nil || !strings.Contains(string(text), "leaderElect: false") {
+		t.Errorf("the only one elects a leader: %s (%v)", text, err)
 	}
 }

@@ -23,10 +23,15 @@ var stages []byte
 
 // program is one of the plane's folder of programs, or a path.
 func (p *Plane) program(name, path string, ready func(context.Context) error, args ...string) *Program {
-	if !strings.ContainsRune(path, filepath.Separator) {
-		path = filepath.Join(p.config.Binaries, path)
+	return &Program{name: name, path: p.config.find(path), args: args, log: p.logFile(name), ready: ready}
+}
+
+// find is where a program is that was given as a name or as a path.
+func (c Config) find(program string) string {
+	if strings.ContainsRune(program, filepath.Separator) {
+		return program
 	}
-	return &Program{name: name, path: path, args: args, log: p.logFile(name), ready: ready}
+	return filepath.Join(c.Binaries, program)
 }
 
 // serves says nil once the address answers 200.
@@ -101,7 +106,7 @@ func (p *Plane) apiserver(port, etcd int) (*Program, error) {
 	if len(p.config.APIs) > 0 {
 		args = append(args, "--runtime-config="+strings.Join(p.config.APIs, "=true,")+"=true")
 	}
-	return p.program("kube-apiserver", "kube-apiserver", p.serves(p.admin.Host+"/readyz"), append(args, p.gates()...)...), nil
+	return p.program("kube-apiserver", "kube-apiserver", p.serves(p.admin.Host+"/readyz"), append(args, p.config.gates()...)...), nil
 }
 
 func (p *Plane) controllerManager(port int) *Program {
@@ -111,7 +116,7 @@ func (p *Plane) controllerManager(port int) *Program {
 			"--controllers=" + strings.Join(p.config.Controllers, ","),
 			"--service-account-private-key-file=" + p.server.keyFile, "--root-ca-file=" + p.ca.file(),
 			"--kube-api-qps=200", "--kube-api-burst=400",
-		}, p.serving(port, p.kubectl), p.gates())...)
+		}, p.serving(port, p.kubectl), p.config.gates())...)
 }
 
 // serving is how a program of Kubernetes serves health and metrics.
@@ -124,13 +129,13 @@ func (p *Plane) serving(port int, kubeconfig string) []string {
 	}
 }
 
-func (p *Plane) gates() []string {
-	if len(p.config.FeatureGates) == 0 {
+func (c Config) gates() []string {
+	if len(c.FeatureGates) == 0 {
 		return nil
 	}
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(p.config.FeatureGates)) {
-		all = append(all, fmt.Sprintf("%s=%t", name, p.config.FeatureGates[name]))
+	for _, name := range slices.Sorted(maps.Keys(c.FeatureGates)) {
+		all = append(all, fmt.Sprintf("%s=%t", name, c.FeatureGates[name]))
 	}
 	return []string{"--feature-gates=" + strings.Join(all, ",")}
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,8 +30,32 @@ type Scheduler struct {
 	// User is who it is to the API server; "" is system:kube-scheduler, which
 	// has the rights that Kubernetes gives a scheduler and no more.
 	User string
+	// Sole is one beside which none of its kind runs: no leader is elected,
+	// whatever the configuration says. User has no right to a lease of another
+	// name than kube-scheduler's.
+	Sole bool
 	// Args come after those that the plane gives.
 	Args []string
+}
+
+// Serves are the names by which pods ask for the scheduler.
+func (s Scheduler) Serves() ([]string, error) {
+	var c struct {
+		Profiles []struct {
+			SchedulerName string `json:"schedulerName"`
+		} `json:"profiles"`
+	}
+	if err := yaml.Unmarshal([]byte(s.Configuration), &c); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range c.Profiles {
+		names = append(names, cmp.Or(p.SchedulerName, corev1.DefaultSchedulerName))
+	}
+	if len(names) == 0 {
+		names = []string{corev1.DefaultSchedulerName}
+	}
+	return names, nil
 }
 
 // RunningScheduler is a scheduler of a plane.
@@ -56,7 +82,7 @@ func (p *Plane) StartScheduler(ctx context.Context, s Scheduler) (*RunningSchedu
 	if err != nil {
 		return nil, err
 	}
-	text, err := configuration(s.Configuration, kubeconfig)
+	text, err := s.configuration(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of %s: %w", s.Name, err)
 	}
@@ -70,15 +96,18 @@ func (p *Plane) StartScheduler(ctx context.Context, s Scheduler) (*RunningSchedu
 	}
 	r := &RunningScheduler{plane: p, address: fmt.Sprintf("https://127.0.0.1:%d", ports[0])}
 	r.Program = p.program(s.Name, s.Program, p.serves(r.address+"/healthz"),
-		slices.Concat([]string{"--config=" + file}, p.serving(ports[0], kubeconfig), p.gates(), s.Args)...)
+		slices.Concat([]string{"--config=" + file}, p.serving(ports[0], kubeconfig), p.config.gates(), s.Args)...)
 	return r, p.run(ctx, r.Program)
 }
 
 // configuration completes what a scheduler is configured with.
-func configuration(text, kubeconfig string) ([]byte, error) {
+func (s Scheduler) configuration(kubeconfig string) ([]byte, error) {
 	c := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
+	if err := yaml.Unmarshal([]byte(s.Configuration), &c); err != nil {
 		return nil, err
+	}
+	if s.Sole {
+		delete(c, "leaderElection")
 	}
 	for key, value := range map[string]any{
 		"apiVersion":     "kubescheduler.config.k8s.io/v1",

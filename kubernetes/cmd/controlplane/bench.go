@@ -25,7 +25,7 @@ own latencies. Every run has a control plane of its own.`,
 		Args: cobra.NoArgs,
 		RunE: whole(func(cmd *cobra.Command) error {
 			f.mixed = f.mixed || arrive
-			trials, err := f.trials()
+			trials, err := f.trials(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
+	"github.com/cotenant/cotenant/kubernetes/controlplane"
 )
 
 // maxNodes is what one machine carries with ease.
@@ -67,7 +71,7 @@ func (f *trialFlags) batch() (*bench.Truth, bench.Batch, error) {
 }
 
 // candidates are the stock scheduler and ours.
-func (f *trialFlags) candidates() ([]bench.Candidate, error) {
+func (f *trialFlags) candidates(ctx context.Context, truth *bench.Truth) ([]bench.Candidate, error) {
 	all := []bench.Candidate{bench.Stock()}
 	if f.program == "none" {
 		return all, nil
@@ -80,17 +84,45 @@ func (f *trialFlags) candidates() ([]bench.Candidate, error) {
 			return nil, fmt.Errorf("--ours-config: %w", err)
 		}
 		ours.Configuration = text
+		names, err := controlplane.Scheduler{Configuration: text}.Serves()
+		if err != nil {
+			return nil, fmt.Errorf("--ours-config: %w", err)
+		}
+		if !slices.Contains(names, corev1.DefaultSchedulerName) {
+			ours.SchedulerName = names[0]
+		}
 	}
-	return append(all, ours), nil
+	return append(all, ours), check(ctx, controlplane.Config{}, "ours", ours, truth)
+}
+
+// check finds what would keep a scheduler from starting, by the flags that it
+// comes of, before anything is started for it.
+func check(ctx context.Context, plane controlplane.Config, flag string, c bench.Candidate, truth *bench.Truth) error {
+	if err := plane.Check(ctx, controlplane.Scheduler{Program: c.Program}); err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	dir, err := os.MkdirTemp("", "cotenant-check-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, err := c.For(truth, dir)
+	if err != nil {
+		return err
+	}
+	if err := plane.Check(ctx, controlplane.Scheduler{Program: c.Program, Configuration: text, Sole: true}); err != nil {
+		return fmt.Errorf("--%s-config: %w", flag, err)
+	}
+	return nil
 }
 
 // trials are those of all rounds, in turn.
-func (f *trialFlags) trials() ([]bench.Trial, error) {
+func (f *trialFlags) trials(ctx context.Context) ([]bench.Trial, error) {
 	truth, batch, err := f.batch()
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := f.candidates()
+	candidates, err := f.candidates(ctx, truth)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ alone), and its share of what no placement can exceed.`,
 }
 
 func demo(cmd *cobra.Command, f trialFlags) error {
-	trials, err := f.trials()
+	trials, err := f.trials(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
 
 // refused tells whether the program says so, and left nothing behind. No program
@@ -37,4 +40,25 @@ func TestBadFlags(t *testing.T) {
 	} {
 		refused(t, want, strings.Fields(args)...)
 	}
+}
+
+func TestSchedulersAreCheckedBeforeAPlaneIsStarted(t *testing.T) {
+	planetest.Needs(t, "kube-scheduler", "cotenant-scheduler")
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "scheduler.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plugin := func(args string) string {
+		return file("profiles: [{plugins: {multiPoint: {enabled: [{name: Cotenant}]}}, pluginConfig: [{name: Cotenant, args: {" + args + "}}]}]")
+	}
+	refused(t, "--scheduler: no program", "up", "--scheduler", "nope")
+	refused(t, "--scheduler-config: error converting YAML", "up", "--scheduler-config", file("profiles: {\na"))
+	refused(t, "--scheduler-config: strict decoding error", "up", "--scheduler-config", file("profile: []"))
+	refused(t, "--ours: no program", "demo", "--truth", shipped, "--ours", "./nope")
+	refused(t, "--ours: no program", "bench", "jobs", "--ours", "nope")
+	refused(t, `mode: Unsupported value: "always"`, "demo", "--truth", shipped, "--ours-config", plugin(`mode: always, model: {path: "${MODEL}"}`))
+	refused(t, `unknown policy "metiss"`, "bench", "--truth", shipped, "--ours-config", plugin(`policy: {name: metiss}, model: {path: "${MODEL}"}`))
 }

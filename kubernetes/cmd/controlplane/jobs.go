@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cotenant/cotenant/kubernetes/bench"
+	"github.com/cotenant/cotenant/kubernetes/controlplane"
 	"github.com/cotenant/cotenant/sim"
 	"github.com/cotenant/cotenant/sim/compare"
 )
@@ -79,6 +80,9 @@ func benchJobs(cmd *cobra.Command, f jobsFlags) error {
 		return fmt.Errorf("--span %v: give a second or more", f.span)
 	}
 	ctx, lines := cmd.Context(), json.NewEncoder(cmd.OutOrStdout())
+	if err := (controlplane.Config{}).Check(ctx, controlplane.Scheduler{Program: f.program}); err != nil {
+		return fmt.Errorf("--ours: %w", err)
+	}
 	testbed, err := bench.NewTestbed(f.servers, f.profiled)
 	if err != nil {
 		return err

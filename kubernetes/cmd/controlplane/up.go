@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
 )
 
@@ -59,6 +60,12 @@ func up(cmd *cobra.Command, f upFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("--scheduler-config: %w", err)
 	}
+	scheduler := bench.Candidate{Program: f.scheduler, Configuration: text}
+	if f.scheduler != "none" {
+		if err := check(ctx, config, "scheduler", scheduler, nil); err != nil {
+			return interrupted(ctx, err)
+		}
+	}
 	plane, err := controlplane.Start(ctx, config)
 	if err != nil {
 		return interrupted(ctx, err)
@@ -68,10 +75,13 @@ func up(cmd *cobra.Command, f upFlags) (err error) {
 		return interrupted(ctx, err)
 	}
 	if f.scheduler != "none" {
-		s := controlplane.Scheduler{Program: f.scheduler, Configuration: text}
+		s := controlplane.Scheduler{Program: f.scheduler, Configuration: text, Sole: true}
 		if _, err := plane.StartScheduler(ctx, s); err != nil {
 			return interrupted(ctx, err)
 		}
+	}
+	if f.nodes == 0 {
+		fmt.Fprintln(log, "no nodes, as asked: pods wait until you create some")
 	}
 	fmt.Fprintf(log, "%d nodes are ready; logs are in %s; Ctrl-C ends it\n", f.nodes, plane.Dir())
 	fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", filepath.Clean(plane.Kubeconfig()))
