@@ -59,6 +59,15 @@ func TestBadArguments(t *testing.T) {
 		"objective: best, model: {path: m}":         "objective",
 		"namespaces: {a: always}, model: {path: m}": "namespaces[a]",
 		"jobsPolicy: {}, model: {path: m}":          "jobsPolicy.name",
+		"timeBudget: 200, model: {path: m}":         `timeBudget: 200 is not a time; give a number with its unit in quotes, such as "200ms"`,
+		`waitTimeout: "60", model: {path: m}`:       `waitTimeout: "60" is not a time`,
+		"slotsPerNode: many, model: {path: m}":      `slotsPerNode: "many" is not a whole number`,
+		"slotsPerNode: 1.5, model: {path: m}":       "slotsPerNode: 1.5 is not a whole number",
+		"evictPartialGangs: 1, model: {path: m}":    "evictPartialGangs: 1 is not true or false",
+		"namespaces: [a], model: {path: m}":         `namespaces: ["a"] is not a map`,
+		"model: m":                                  `model: "m" is not a map of its arguments, such as {path: ...}`,
+		"policy: metis, model: {path: m}":           `policy: "metis" is not a map of its arguments, such as {path: ...} or {name: ...}`,
+		"policy: {nam: metis}, model: {path: m}":    `unknown field "policy.nam"`,
 	} {
 		if _, err := read(profile(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("args {%s}: %v; want an error about %s", args, err, want)
