@@ -71,8 +71,8 @@ kubernetes-image: need-go ## the scheduler's container image, as a tarball: kube
 kubernetes-test: kubernetes-build kubernetes-image ## the tests of kubernetes/, against that control plane
 	cd kubernetes && $(GO) test $(TESTFLAGS) ./...
 
-kubernetes-up: kubernetes-build ## run that control plane with NODES (default 10) nodes until Ctrl-C, and print its kubeconfig
-	kubernetes/bin/controlplane up --nodes $(or $(NODES),10)
+kubernetes-up: kubernetes-build ## run that control plane with NODES (default 10) nodes until Ctrl-C, the stock scheduler and ours beside it, and print its kubeconfig
+	kubernetes/bin/controlplane up --nodes $(or $(NODES),10) --ours
 
 kubernetes-demo: kubernetes-build ## the stock scheduler and ours on the same workloads, side by side, and what each placement is worth
 	kubernetes/bin/controlplane demo

@@ -180,7 +180,7 @@ func (p Replay) configuration(dir string) (string, error) {
 	if !strings.Contains(text, "${MODEL}") {
 		return text, nil
 	}
-	model, samples := filepath.Join(dir, "jobs.model"), filepath.Join(dir, "alone.jsonl")
+	model, samples := filepath.Join(dir, "jobs.safetensors"), filepath.Join(dir, "alone.jsonl")
 	text = strings.NewReplacer("${MODEL}", model, "${SAMPLES}", samples, "${RATE}", strconv.FormatFloat(p.pace(), 'g', -1, 64)).Replace(text)
 	return text, p.Testbed.save(p.Model, model, samples)
 }

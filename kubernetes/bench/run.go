@@ -236,6 +236,6 @@ func (c Candidate) For(truth *Truth, dir string) (string, error) {
 	if !strings.Contains(c.Configuration, "${MODEL}") {
 		return c.Configuration, nil
 	}
-	path := filepath.Join(dir, "truth.model")
+	path := filepath.Join(dir, "truth.safetensors")
 	return strings.ReplaceAll(c.Configuration, "${MODEL}", path), truth.Save(path)
 }

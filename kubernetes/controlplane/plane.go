@@ -240,6 +240,9 @@ func (p *Plane) Wait(ctx context.Context) error {
 // plane as its administrator. It is gone after Stop.
 func (p *Plane) Kubeconfig() string { return p.kubectl }
 
+// CA is the path of the certificate that all of the plane's own are signed by.
+func (p *Plane) CA() string { return p.ca.file() }
+
 // Dir is the plane's folder, with the programs' logs; it is gone after Stop.
 func (p *Plane) Dir() string { return p.dir }
 

@@ -130,9 +130,12 @@ func (s Scheduler) configuration(kubeconfig string) ([]byte, error) {
 	return yaml.Marshal(c)
 }
 
+// MetricsURL is where the scheduler tells of itself to who trusts Plane.CA.
+func (r *RunningScheduler) MetricsURL() string { return r.address + "/metrics" }
+
 // Metrics reads what the scheduler says of itself to Prometheus.
 func (r *RunningScheduler) Metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	text, err := r.plane.get(ctx, r.address+"/metrics")
+	text, err := r.plane.get(ctx, r.MetricsURL())
 	if err != nil {
 		return nil, err
 	}
