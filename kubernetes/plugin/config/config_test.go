@@ -82,15 +82,40 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// The configurations that are shown to users are valid.
+// The configurations that are shown to users are valid, and complete: they say
+// who the scheduler is, and only one that takes the stock scheduler's place has
+// its lease.
 func TestExamples(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "\n```yaml\napiVersion: kubescheduler")
+	block, _, _ = strings.Cut(block, "\n```\n")
+	examples := map[string]string{"docs/kubernetes.md": "apiVersion: kubescheduler" + block}
 	for _, file := range []string{"enforce.yaml", "shadow.yaml"} {
 		text, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := read(string(text)); err != nil {
-			t.Errorf("%s: %v", file, err)
+		examples[file] = string(text)
+	}
+	for name, text := range examples {
+		if _, err := read(text); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := obj.(*schedulerapi.KubeSchedulerConfiguration)
+		lease := c.LeaderElection.ResourceNamespace + "/" + c.LeaderElection.ResourceName
+		if inPlace := c.Profiles[0].SchedulerName == "default-scheduler"; inPlace != (lease == "kube-system/kube-scheduler") {
+			t.Errorf("%s: %s elects by the lease %s", name, c.Profiles[0].SchedulerName, lease)
+		}
+		if c.ClientConnection.Kubeconfig == "" || !c.LeaderElection.LeaderElect {
+			t.Errorf("%s: kubeconfig %q, elects a leader: %v", name, c.ClientConnection.Kubeconfig, c.LeaderElection.LeaderElect)
 		}
 	}
 }

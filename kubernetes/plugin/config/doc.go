@@ -6,7 +6,7 @@
 //	- plugins: {multiPoint: {enabled: [{name: Cotenant}]}}
 //	  pluginConfig:
 //	  - name: Cotenant
-//	    args: {mode: shadow, model: {path: /etc/cotenant/model}}
+//	    args: {mode: shadow, model: {path: /etc/cotenant/model.safetensors}}
 //
 // Importing it registers the kind, so that unknown fields and bad values are
 // errors when the scheduler starts, as for the plugins in the tree.
