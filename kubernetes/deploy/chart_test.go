@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cotenant/cotenant/kubernetes/plugin/config"
+	"github.com/cotenant/cotenant/place/baseline"
+	"github.com/cotenant/cotenant/sim/compare"
 )
 
 var update = flag.Bool("update", false, "write manifests.yaml anew")
@@ -169,6 +171,12 @@ func TestConfiguration(t *testing.T) {
 				return c.LeaderElection.ResourceNamespace == "kube-system" && c.LeaderElection.ResourceName == "kube-scheduler" && c.Profiles[0].SchedulerName == "default-scheduler"
 			},
 		},
+		"policies of one's own": {
+			[]string{"cotenant.policy.name=metis", "cotenant.policy.path=/etc/cotenant/p", "cotenant.jobsPolicy.name=harmony", "cotenant.jobsPolicy.path=/etc/cotenant/j", `cotenant.objective=mean=1\,nodes=0.002`},
+			func(_ *schedulerapi.KubeSchedulerConfiguration, a *config.CotenantArgs) bool {
+				return a.Policy.Path == "/etc/cotenant/p" && a.JobsPolicy.Path == "/etc/cotenant/j" && a.Objective == "mean=1,nodes=0.002"
+			},
+		},
 		"other plugins": {
 			[]string{"pluginConfig[0].name=NodeResourcesFit", "pluginConfig[0].args.scoringStrategy.type=MostAllocated"},
 			func(c *schedulerapi.KubeSchedulerConfiguration, _ *config.CotenantArgs) bool {
@@ -209,6 +217,13 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"scheduler.name=A B":          "name",
 		"model.configMap=":            "model",
 		"pluginConfig[0].name=x":      "args",
+
+		"cotenant.policy.name=metiss":        "policy",
+		"cotenant.jobsPolicy.name=harmny":    "jobsPolicy",
+		"cotenant.jobsPolicy.path=/p":        "jobsPolicy", // of which policy?
+		"cotenant.objective=best":            "objective",
+		"cotenant.objective=mean=1\\,best=2": "objective",
+		"cotenant.model=null":                "samples",
 	} {
 		_, err := helm(t, "template", release, "chart", "--set", value)
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -241,6 +256,41 @@ func TestSchemaHasEveryArgument(t *testing.T) {
 	slices.Sort(fields)
 	if known := slices.Sorted(maps.Keys(schema.Properties.Cotenant.Properties)); !slices.Equal(known, fields) {
 		t.Errorf("values.schema.json knows the arguments\n%v, the plugin\n%v", known, fields)
+	}
+}
+
+// Each policy that the plugin can make may be named, and no other.
+func TestSchemaHasEveryPolicy(t *testing.T) {
+	text, err := os.ReadFile("chart/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type named struct {
+		Properties struct{ Name struct{ Enum []string } }
+	}
+	var schema struct {
+		Properties struct {
+			Cotenant struct {
+				Properties struct{ Policy, JobsPolicy named }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	p := schema.Properties.Cotenant.Properties
+	for _, c := range []struct {
+		argument        string
+		known, possible []string
+	}{
+		{"policy", p.Policy.Properties.Name.Enum, append(baseline.Names(), "metis")},
+		{"jobsPolicy", p.JobsPolicy.Properties.Name.Enum, compare.Names()},
+	} {
+		slices.Sort(c.known)
+		slices.Sort(c.possible)
+		if !slices.Equal(c.known, c.possible) {
+			t.Errorf("values.schema.json knows as %s\n%v, the plugin\n%v", c.argument, c.known, c.possible)
+		}
 	}
 }
 
