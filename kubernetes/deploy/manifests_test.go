@@ -109,7 +109,13 @@ func TestHelmLifecycle(t *testing.T) {
 		t.Errorf("notes:\n%s", notes)
 	}
 	first := names()
-	run("upgrade", release, "chart", "--wait", "--set", "cotenant.mode=enforce")
+	c.model(fitted(t, planetest.TwoColours))
+	if notes := run("upgrade", release, "chart", "--wait", "--set", "cotenant.mode=enforce"); strings.Contains(notes, "create configmap") || !strings.Contains(notes, "It goes by model.safetensors") {
+		t.Errorf("notes where there is a model:\n%s", notes)
+	}
+	if notes := run("upgrade", release, "chart", "--dry-run=server", "--set", "cotenant.samples.path=/etc/cotenant/samples.jsonl"); !strings.Contains(notes, "lacks samples.jsonl") {
+		t.Errorf("notes where a file is not in the ConfigMap:\n%s", notes)
+	}
 	if !strings.Contains(configuration(), "mode: enforce") {
 		t.Errorf("after the upgrade:\n%s", configuration())
 	}
