@@ -54,7 +54,7 @@ KUBERNETES := v1.37.2
 KUBERNETES_LDFLAGS := -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
 .PHONY: kubernetes-build kubernetes-image kubernetes-test kubernetes-up kubernetes-demo
-kubernetes-build: need-go ## a real Kubernetes control plane, and our programs for it, into kubernetes/bin (7 minutes the first time)
+kubernetes-build: need-go ## a real Kubernetes control plane, and our programs for it, into kubernetes/bin (about 8 minutes on 2 free cores the first time)
 	cd kubernetes/tools/etcd && $(GO) build -o ../../bin/etcd go.etcd.io/etcd/server/v3
 	cd kubernetes && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o bin/ ./cmd/...
 	cd kubernetes/tools/apiserver && $(GO) build -ldflags "$(KUBERNETES_LDFLAGS)" -o ../../bin/ tool

@@ -43,7 +43,7 @@ With neither, the measurements that ship with cotenant are the samples.
 
 Exit 1 when a policy failed or could not place every task.`,
 		Example: `  cotenant plan services --samples colocations.csv --batch batch.csv:0 --nodes 81 --slots 8
-  cotenant plan services --model m.cotenant --samples colocations.csv --batch batch.csv --nodes 81 --slots 8 \
+  cotenant plan services --model model.safetensors --samples colocations.csv --batch batch.csv --nodes 81 --slots 8 \
       --policy greedy,bound --seeds 20 --order random
   cotenant plan services --samples s.jsonl --batch batch.csv --cluster snapshot.json --constraints rules.yaml --explain`,
 		Args: cobra.NoArgs,

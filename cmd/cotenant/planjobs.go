@@ -57,7 +57,7 @@ measured --profile co-locations, and fits a model where --model gives none.
 Jobs come from --jobs, or are those that wait in the snapshot of --cluster.
 docs/simulate.md describes the file of jobs.`,
 		Example: `  cotenant plan jobs --throughputs throughputs.json --nodes v100:4x4 --jobs queue.yaml --policy greedy-wait
-  cotenant plan jobs --samples samples.jsonl --model m.cotenant --cluster snapshot.json --jobs queue.csv -o json
+  cotenant plan jobs --samples samples.jsonl --model model.safetensors --cluster snapshot.json --jobs queue.csv -o json
   cotenant plan jobs --contention --nodes 6 --jobs queue.yaml --policy harmony,consolidate
   kubectl get nodes,pods -A -o json | cotenant plan jobs --throughputs throughputs.json --cluster - --migrate 30s`,
 		Args: cobra.MaximumNArgs(1),

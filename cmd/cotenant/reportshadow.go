@@ -31,7 +31,7 @@ the plans before would have filled them; pods for which all plans together leave
 no room, since others came there, stay where they are, and are counted.`,
 		Example: `  cotenant report shadow --samples samples.jsonl
   cotenant report shadow --samples samples.jsonl -n shop
-  cotenant report shadow --cluster snapshot.json --model m.cotenant --slots 8 -o json`,
+  cotenant report shadow --cluster snapshot.json --model model.safetensors --slots 8 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.source.model == "" && f.source.samples == "" {
 				return wrongUse("by what is a place worth something? give --model FILE or --samples FILE")

@@ -79,7 +79,7 @@ command then runs only the rest.
 Exit 1 when a policy failed.`,
 		Example: `  cotenant simulate services --nodes 20 --load 0.8 --policy spread,greedy --seeds 5
   cotenant simulate services --samples colocations.csv --nodes 81 --slots 8 --load 0.95 --seeds 20 --policy spread,greedy,greedy-search
-  cotenant simulate services --model m.cotenant --samples colocations.csv --nodes 81 --slots 8 --zones 3 \
+  cotenant simulate services --model model.safetensors --samples colocations.csv --nodes 81 --slots 8 --zones 3 \
       --constraints rules.yaml --mtbf 500h --repair 1h --mix zipf --drift 12h --out run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
