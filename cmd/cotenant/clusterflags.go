@@ -175,10 +175,10 @@ func (f *clusterFlags) snapshot(in *inputs, log io.Writer, strict bool) (formats
 		return formats.Cluster{}, err
 	}
 	c, report, err := formats.ReadCluster(bytes.NewReader(data), formats.Options{Name: name, Strict: strict})
-	warn(log, "cluster", report)
 	if err != nil {
 		return c, fmt.Errorf("--cluster: %w", err)
 	}
+	warn(log, "cluster", report)
 	if len(c.Nodes) == 0 {
 		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", name)
 	}

@@ -311,10 +311,13 @@ func importFile[T any](cmd *cobra.Command, path string, o formats.Options, read 
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("there is no file %q; check the path", path)
 	}
+	if err != nil { // which names the first bad record, where that is all there is
+		return got, rep, err
+	}
 	for _, w := range rep.Warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), w)
 	}
-	return got, rep, err
+	return got, rep, nil
 }
 
 func writeImported(cmd *cobra.Command, out string, write func(io.Writer) error) error {

@@ -55,6 +55,9 @@ func (in *inputs) read(flag, path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %s: %w", flag, path, err)
 	}
+	if err := checkKind(flag, path, data); err != nil {
+		return nil, err
+	}
 	in.note(flag, path, data)
 	return data, nil
 }

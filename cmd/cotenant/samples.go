@@ -26,11 +26,11 @@ func (f *sourceFlags) readSamples(in *inputs, log io.Writer) ([]history.Sample, 
 	}
 	o := formats.Options{Name: f.samples, Strict: f.strict, Columns: f.columns}
 	samples, report, err := formats.ReadSamples(bytes.NewReader(data), o)
-	warn(log, "samples", report)
-	warnUnfinished(log, f.samples)
-	if err != nil {
+	if err != nil { // which names the first bad record, where that is all there is
 		return nil, fmt.Errorf("--samples: %w", err)
 	}
+	warn(log, "samples", report)
+	warnUnfinished(log, f.samples)
 	f.raw, f.places = samples, report
 	return history.Joined(samples), nil
 }
