@@ -54,16 +54,19 @@ func (g *GangView) words() string {
 }
 
 // Group accounts for the pods of a gang, or of a controller: name is the gang's,
-// the controller's, or Kind/name of it.
+// the controller's, or kind/name of it, as kubectl takes it.
 func (out *Objects) Group(namespace, name string) (Account, error) {
 	var members []*Pod
-	var names []string
+	var names, elsewhere []string
 	for _, p := range out.Pods {
+		is := p.isOf(name)
 		if p.Namespace != namespace {
+			if is {
+				elsewhere = append(elsewhere, p.Namespace)
+			}
 			continue
 		}
 		_, owner, _ := strings.Cut(p.Owner, "/")
-		is := p.Gang != nil && p.Gang.Name == name || name != "" && (p.Owner == name || owner == name) || out.deploymentOf(p) == name
 		if is {
 			members = append(members, p)
 		}
@@ -77,23 +80,18 @@ func (out *Objects) Group(namespace, name string) (Account, error) {
 	if len(members) == 0 {
 		slices.Sort(names)
 		names = slices.Compact(names)
+		slices.Sort(elsewhere)
+		elsewhere = slices.Compact(elsewhere)
 		known := "it has no groups"
-		if len(names) > 0 {
+		switch {
+		case len(elsewhere) > 0:
+			known = "one of that name is in " + some(elsewhere, 8) + " (-n)"
+		case len(names) > 0:
 			known = "it has " + some(names, 8)
 		}
 		return Account{}, fmt.Errorf("there is no group %s in namespace %s; %s", name, namespace, known)
 	}
 	return out.accountOf(namespace+"/"+name, members), nil
-}
-
-// deploymentOf is the Deployment of a pod whose ReplicaSet is named after it;
-// "" where it has none.
-func (out *Objects) deploymentOf(p *Pod) string {
-	set, ok := strings.CutPrefix(p.Owner, "ReplicaSet/")
-	if at := strings.LastIndexByte(set, '-'); ok && at > 0 {
-		return set[:at]
-	}
-	return ""
 }
 
 func some(names []string, most int) string {

@@ -22,7 +22,9 @@ type clusterFlags struct {
 	zones       int
 	capacity    []string
 	cluster     string
+	kubeconfig  string
 	context     string
+	namespace   string // of the pods that wait; "" is all
 	workloads   string
 	constraints string
 
@@ -36,27 +38,50 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 	fl.IntVar(&f.zones, "zones", 0, "label the nodes in turn with `N` zones ("+cluster.ZoneKey+"=zone-0, ...)")
 	fl.StringArrayVar(&f.capacity, "capacity", nil, "what each node of --nodes has: `[class:]cpu=16,memory=64Gi`; needed where --workloads has requests")
 	fl.StringVar(&f.cluster, "cluster", "", "instead of --nodes: a `FILE` by kubectl get nodes,pods -A -o json|yaml, a cluster in our own JSON, or a kubeconfig: that cluster as it is now (the word kubeconfig is the one that kubectl uses)")
-	fl.StringVar(&f.context, "context", "", "`context` of the kubeconfig (default: its current one)")
+	kubectlFlags(fl, &f.kubeconfig, &f.context)
 	fl.StringVar(&f.workloads, "workloads", "", "`FILE` of workloads with requests, limits and edges (YAML or JSON); without, a task takes one slot")
 	fl.StringVar(&f.constraints, "constraints", "", "`FILE` of hard rules (YAML or JSON): anti-affinity, max per node, spread, selectors, tolerations")
+}
+
+// registerNamespace adds -n, for commands that place what waits.
+func (f *clusterFlags) registerNamespace(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "of the pods that wait in --cluster, place those of this `namespace` alone (default: all)")
+}
+
+// where completes the flags that say where to place, and checks them.
+func (f *clusterFlags) where() (err error) {
+	if f.nodes == "" && f.cluster == "" && f.context+f.namespace != "" {
+		f.cluster = kubectlsOwn // as kubectl has it
+	}
+	if f.cluster, err = kubectlCluster(f.cluster, f.kubeconfig); err != nil {
+		return err
+	}
+	switch {
+	case f.nodes == "" && f.cluster == "":
+		return wrongUse("where to place? give --nodes N or --cluster FILE")
+	case f.nodes != "" && f.cluster != "":
+		return wrongUse("--nodes and --cluster are both given; keep one")
+	case f.cluster != "" && len(f.capacity) > 0:
+		return wrongUse("--capacity belongs to --nodes; the snapshot has its own")
+	case f.cluster == "" && f.context != "":
+		return wrongUse("--context belongs to --cluster KUBECONFIG")
+	case f.cluster == "" && f.namespace != "":
+		return wrongUse("--namespace belongs to --cluster")
+	}
+	return nil
 }
 
 // load makes the cluster, with the groups that wait in a snapshot. most is the
 // most tasks that were measured together, the slots where no flag says.
 func (f *clusterFlags) load(in *inputs, log io.Writer, src *source, strict bool) (c formats.Cluster, err error) {
+	if err := f.where(); err != nil {
+		return c, err
+	}
 	switch {
-	case f.nodes == "" && f.cluster == "":
-		return c, wrongUse("where to place? give --nodes N or --cluster FILE")
-	case f.nodes != "" && f.cluster != "":
-		return c, wrongUse("--nodes and --cluster are both given; keep one")
 	case f.slots < 0 || f.slots > maxSlots:
 		return c, wrongUse("--slots %d: give the most tasks on a node, 1 to %d", f.slots, maxSlots)
 	case f.zones < 0:
 		return c, wrongUse("--zones %d: negative", f.zones)
-	case f.cluster != "" && len(f.capacity) > 0:
-		return c, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
-	case f.cluster == "" && f.context != "":
-		return c, wrongUse("--context belongs to --cluster KUBECONFIG")
 	}
 	if f.nodes != "" {
 		c.Nodes, err = f.madeNodes(src.most)
@@ -181,6 +206,11 @@ func (f *clusterFlags) snapshot(in *inputs, log io.Writer, strict bool) (formats
 	warn(log, "cluster", report)
 	if len(c.Nodes) == 0 {
 		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", name)
+	}
+	if f.namespace != "" {
+		c.Pending = slices.DeleteFunc(c.Pending, func(g cluster.Group) bool {
+			return len(g.Tasks) == 0 || !strings.HasPrefix(string(g.Tasks[0].ID), f.namespace+"/")
+		})
 	}
 	return c, nil
 }

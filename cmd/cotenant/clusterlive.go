@@ -5,12 +5,31 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/pflag"
+
 	"github.com/cotenant/cotenant/live"
 )
 
 // kubectlsOwn is the value of --cluster that means the kubeconfig that kubectl
 // uses: $KUBECONFIG, else ~/.kube/config.
 const kubectlsOwn = "kubeconfig"
+
+// kubectlFlags are those by which kubectl says which cluster it means.
+func kubectlFlags(fl *pflag.FlagSet, kubeconfig, kubeContext *string) {
+	fl.StringVar(kubeconfig, "kubeconfig", "", "as --cluster `FILE`, by the name that kubectl has for it")
+	fl.StringVar(kubeContext, "context", "", "`context` of the kubeconfig (default: its current one)")
+}
+
+// kubectlCluster is what --cluster and --kubeconfig together name.
+func kubectlCluster(file, kubeconfig string) (string, error) {
+	switch {
+	case kubeconfig == "":
+		return file, nil
+	case file != "" && file != kubectlsOwn && file != kubeconfig:
+		return "", wrongUse("--cluster and --kubeconfig are both given; keep one")
+	}
+	return kubeconfig, nil
+}
 
 // cluster reads the objects of a cluster: those of a file, or where that is a
 // kubeconfig, of its API server, of these kinds. name says where they are from.

@@ -18,17 +18,18 @@ import (
 
 // podsFlags say which pods to read, and what is known of interference.
 type podsFlags struct {
-	source  sourceFlags
-	cluster string
-	context string
-	slots   int
-	output  string
+	source     sourceFlags
+	cluster    string
+	kubeconfig string
+	context    string
+	slots      int
+	output     string
 }
 
 func (f *podsFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.cluster, "cluster", kubectlsOwn, "kubeconfig, or a `FILE` by kubectl get nodes,pods,events -A -o json|yaml; the word kubeconfig is the one that kubectl uses")
-	fl.StringVar(&f.context, "context", "", "`context` of the kubeconfig (default: its current one)")
+	kubectlFlags(fl, &f.kubeconfig, &f.context)
 	fl.StringVar(&f.source.samples, "samples", "", "`FILE` of measurements, by which nodes are judged: .jsonl, .csv, SQLite; gzip too")
 	fl.StringVar(&f.source.model, "model", "", "model `FILE` by cotenant fit; what --samples has is not predicted")
 	fl.StringSliceVar(&f.source.columns, "columns", nil, "`workloads` of the columns of an .npz, which does not name them")
@@ -46,12 +47,16 @@ func (f *podsFlags) read(cmd *cobra.Command) (*explain.Objects, *explain.World, 
 	if f.slots < 0 || f.slots > maxSlots {
 		return nil, nil, wrongUse("--slots %d: give the most tasks on a node, 1 to %d", f.slots, maxSlots)
 	}
+	from, err := kubectlCluster(f.cluster, f.kubeconfig)
+	if err != nil {
+		return nil, nil, err
+	}
 	model, err := f.model(in, log)
 	if err != nil {
 		return nil, nil, err
 	}
 	kinds := append([]live.Kind{live.Nodes, live.Pods, live.PodEvents}, live.Gangs()...)
-	data, name, err := in.cluster(f.cluster, f.context, kinds...)
+	data, name, err := in.cluster(from, f.context, kinds...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,16 +112,49 @@ type explainFlags struct {
 
 func explainCommand() *cobra.Command {
 	c := group("explain", "Say why a pod or a group of pods is where it is, or still waits", explainNoun("pod"), explainNoun("group"))
+	c.Use = "explain [KIND/NAME]"
+	// kubectl names things by KIND/NAME and KIND NAME: the kind is the noun then.
+	var f explainFlags
+	nouns := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 2 && explain.IsKind(args[0]) {
+			args = []string{args[0] + "/" + args[1]}
+		}
+		if len(args) != 1 || !strings.Contains(args[0], "/") {
+			return nouns(cmd, args)
+		}
+		if kind, _, _ := strings.Cut(args[0], "/"); explain.Kind(kind) == "pod" {
+			return f.run(cmd, "pod", args[0])
+		}
+		return f.run(cmd, "group", args[0])
+	}
+	f.register(c)
+	f.registerName(c, "pod")
+	c.FParseErrWhitelist.UnknownFlags = false
+	c.Example = `  cotenant explain pod/web-7d9f-abc12 -n shop
+  cotenant explain deployment/web -n shop
+  kubectl get pods -n shop -o name | xargs -n 1 cotenant explain -n shop`
 	return c
+}
+
+func (f *explainFlags) registerName(cmd *cobra.Command, noun string) {
+	fl := cmd.Flags()
+	fl.StringVarP(&f.namespace, "namespace", "n", "default", "`namespace` of it; NAME may be namespace/name, too, or kind/name as kubectl has it")
+	if noun == "pod" {
+		fl.StringVar(&f.node, "node", "", "of a pod: say of this `node` alone why it is not there; needs --model or --samples")
+		fl.IntVar(&f.most, "alternatives", 5, "of a pod: `N` other nodes in the table, the best of them; all are in the other forms")
+	}
 }
 
 func explainNoun(noun string) *cobra.Command {
 	var f explainFlags
-	cmd := &cobra.Command{Use: noun + " NAME", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: noun + " NAME", Aliases: []string{noun + "s"}, Args: cobra.ExactArgs(1)}
+	if noun == "pod" {
+		cmd.Aliases = append(cmd.Aliases, "po")
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, noun, args[0]) }
 	f.register(cmd)
-	fl := cmd.Flags()
-	fl.StringVarP(&f.namespace, "namespace", "n", "default", "`namespace` of it; NAME may be namespace/name, too, or "+noun+"/name")
+	f.registerName(cmd, noun)
 	if noun == "pod" {
 		cmd.Short = "Why a pod is here, why not there, why it still waits"
 		cmd.Long = `Say why a pod is on its node, or why it has none: one dominant reason, then what
@@ -128,8 +166,6 @@ are now: to the pod, and to all tasks together.`
 		cmd.Example = `  cotenant explain pod web-7d9f-abc12 -n shop
   cotenant explain pod worker-3 --cluster admin.kubeconfig --samples samples.jsonl --node node-12
   kubectl get nodes,pods,events -A -o json | cotenant explain pod web-1 --cluster - -o json`
-		fl.StringVar(&f.node, "node", "", "say of this `node` alone why the pod is not there; needs --model or --samples")
-		fl.IntVar(&f.most, "alternatives", 5, "`N` other nodes in the table, the best of them; all are in the other forms")
 		return cmd
 	}
 	cmd.Short = "Why the pods of a gang, a Deployment or another owner are where they are, or wait"
@@ -137,31 +173,27 @@ are now: to the pod, and to all tasks together.`
 reason that holds the others up first. NAME is that of a gang (by the labels of
 PodGroup, coscheduling, Volcano, Koordinator, Kueue, Kubeflow, JobSet, or
 cotenant.dev/gang), of a Deployment, a ReplicaSet, a Job or another owner of pods,
-or Kind/name.`
+or kind/name, as kubectl has it: deployment/web, sts/db, job/train.`
 	cmd.Example = `  cotenant explain group bert-pretrain -n research
   cotenant explain group StatefulSet/db --cluster snapshot.json -o json`
 	return cmd
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, noun, name string) error {
-	// As kubectl get -o name prints it. What is in a namespace of that name takes -n.
-	if bare, ok := strings.CutPrefix(name, noun+"/"); ok {
-		name = bare
-	}
-	if ns, bare, ok := strings.Cut(name, "/"); ok && (noun == "pod" || strings.ToLower(ns) == ns) {
-		if cmd.Flags().Changed("namespace") && ns != f.namespace {
-			return wrongUse("%s %s and --namespace %s disagree; keep one", noun, name, f.namespace)
-		}
-		f.namespace, name = ns, bare
-	}
 	if f.node != "" && f.source.model == "" && f.source.samples == "" {
 		return wrongUse("--node %s: give --model or --samples, which say what a node is worth", f.node)
 	}
 	if f.most < 0 {
 		return wrongUse("--alternatives %d: negative", f.most)
 	}
+	if noun == "group" && f.node != "" {
+		return wrongUse("--node %s: is said of pods alone", f.node)
+	}
 	objects, world, err := f.read(cmd)
 	if err != nil {
+		return err
+	}
+	if name, err = f.named(cmd, objects, noun, name); err != nil {
 		return err
 	}
 	var a explain.Account
@@ -182,6 +214,24 @@ func (f *explainFlags) run(cmd *cobra.Command, noun, name string) error {
 		}
 	}
 	return f.write(cmd.OutOrStdout(), a)
+}
+
+// named takes the namespace out of a name, and the word of a pod, as kubectl get
+// -o name prints it. What is in a namespace that is called as a kind takes -n.
+func (f *explainFlags) named(cmd *cobra.Command, objects *explain.Objects, noun, name string) (string, error) {
+	first, rest, ok := strings.Cut(name, "/")
+	if kind := explain.Kind(first); ok && (kind == noun || noun == "group" && kind == "podgroup") {
+		name = rest
+		first, rest, ok = strings.Cut(name, "/")
+	}
+	if !ok || noun == "group" && objects.HasKind(first) {
+		return name, nil
+	}
+	if cmd.Flags().Changed("namespace") && first != f.namespace {
+		return "", wrongUse("%s %s and --namespace %s disagree; keep one", noun, name, f.namespace)
+	}
+	f.namespace = first
+	return rest, nil
 }
 
 // only keeps the node of --node.

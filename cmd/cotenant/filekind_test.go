@@ -28,7 +28,7 @@ func TestAFileOfAnotherKindIsRecognised(t *testing.T) {
 			{"plan", "services", "--batch", "testdata/batch.csv", "--nodes", "3", "--constraints"},
 			{"plan", "services", "--nodes", "3", "--batch"},
 			{"fit", "--samples"},
-			{"explain", "pod", "p", "--cluster", "testdata/snapshot.json", "--samples"},
+			{"explain", "pod", "p", "--cluster", "testdata/busy.json", "--samples"},
 		} {
 			flag := args[len(args)-1]
 			if takes[flag] == what {

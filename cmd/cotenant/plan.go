@@ -51,6 +51,7 @@ Exit 1 when a policy failed or could not place every task.`,
 	}
 	f.sourceFlags.register(cmd)
 	f.clusterFlags.register(cmd)
+	f.clusterFlags.registerNamespace(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.batch, "batch", "", "tasks to place: `FILE[:row]`, a CSV with a column a workload and a row a batch; rows count from 0 after the header")
 	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: all that are built in); metis is the one that was trained")

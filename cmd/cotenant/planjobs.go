@@ -72,6 +72,7 @@ docs/simulate.md describes the file of jobs.`,
 		},
 	}
 	f.cluster.register(cmd)
+	f.cluster.registerNamespace(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.share, "share", 2, "most jobs on a device, for devices that don't say")
 	fl.StringVar(&f.jobs, "jobs", "", "`FILE` of the jobs that wait (YAML, JSON or CSV)")
@@ -285,15 +286,10 @@ func checkIDs(view *cluster.Snapshot, pending []cluster.Group) error {
 // they use get the first that are free.
 func (f *planJobsFlags) readCluster(in *inputs, log io.Writer, w *compare.World) (c formats.Cluster, err error) {
 	k := &f.cluster
+	if err := k.where(); err != nil {
+		return c, err
+	}
 	switch {
-	case k.nodes == "" && k.cluster == "":
-		return c, wrongUse("where to place? give --nodes N or --cluster FILE")
-	case k.nodes != "" && k.cluster != "":
-		return c, wrongUse("--nodes and --cluster are both given; keep one")
-	case k.cluster != "" && len(k.capacity) > 0:
-		return c, wrongUse("--capacity belongs to --nodes; the snapshot has its own")
-	case k.cluster == "" && k.context != "":
-		return c, wrongUse("--context belongs to --cluster KUBECONFIG")
 	case f.share < 1 || f.share > 64:
 		return c, wrongUse("--share %d: give 1 to 64", f.share)
 	case k.slots < 0 || k.slots > maxSlots || k.zones < 0:

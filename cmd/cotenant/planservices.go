@@ -137,7 +137,7 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	if err := loadPolicies(in, f.specs); err != nil {
 		return nil, err
 	}
-	if f.batch == "" && f.cluster == "" {
+	if f.batch == "" && f.cluster+f.kubeconfig+f.context+f.namespace == "" {
 		return nil, wrongUse("what to place? give --batch FILE[:row], a CSV with a column a workload")
 	}
 	if f.batch != "" {
@@ -154,7 +154,11 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 	}
 	switch {
 	case p.batch == nil && len(c.Pending) == 0:
-		return nil, wrongUse("what to place? no pod waits in --cluster %s; give --batch FILE[:row]", f.cluster)
+		of := ""
+		if f.namespace != "" {
+			of = " of namespace " + f.namespace
+		}
+		return nil, wrongUse("what to place? no pod%s waits in --cluster %s; give --batch FILE[:row]", of, f.cluster)
 	case p.batch == nil:
 		p.batch = pendingBatch(f.cluster, c.Pending)
 	case len(c.Pending) > 0:
