@@ -164,6 +164,8 @@ func (out *Objects) placed(a *Account, p *Pod) {
 		default:
 			a.say("%s would have put it on %s%s", or(d.Policy, "the policy"), d.Planned, d.expected())
 		}
+	case d.Mode == "assist":
+		assisted(a, p, d)
 	case d.Fallback != "":
 		a.Reason = d.Fallback
 		a.Words = fmt.Sprintf("the scheduler's own scores chose %s, since the plan was not followed: %s", p.Node, or(d.Why, d.Fallback))
@@ -187,6 +189,20 @@ func (out *Objects) placed(a *Account, p *Pod) {
 		a.say("the record names %s as its node: it is of an earlier binding", d.Node)
 	}
 	out.fallback(a, p)
+}
+
+// assisted says whose scores chose the node: in the mode assist there is no plan.
+func assisted(a *Account, p *Pod, d *Decision) {
+	if d.Fallback != "" {
+		a.Reason = d.Fallback
+		a.Words = fmt.Sprintf("the scheduler's own scores chose %s, without one of Cotenant's, which is in the mode assist: %s", p.Node, or(d.Why, d.Fallback))
+		return
+	}
+	a.Reason = OwnScores
+	a.Words = fmt.Sprintf("the scheduler's scores together chose %s; Cotenant's, in the mode assist, is one of them: what the pod gains on a node less what it costs its neighbours there", p.Node)
+	if d.Version != "" {
+		a.say("scored with the files of version %s", d.Version)
+	}
 }
 
 // fallback adds the last event that says why the plan was not followed.

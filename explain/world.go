@@ -172,7 +172,7 @@ func (w *World) Alternatives(a *Account) error {
 		rest.Running = append(rest.Running, r)
 	}
 	if !found {
-		a.say("the model does not know %s: what other nodes would be worth to it is not known", a.Workload)
+		a.say("%s %s: what other nodes would be worth to it is not known", w.unknown(), a.Workload)
 		return nil
 	}
 	view, err := cluster.NewSnapshot(rest)
@@ -184,6 +184,7 @@ func (w *World) Alternatives(a *Account) error {
 	stays := 0.0
 	if here >= 0 {
 		stays = w.change(here, without[here], task.Workload)
+		w.sayHere(a, here, without[here], task.Workload)
 	}
 	for i := range w.spec.Nodes {
 		alt := Alternative{Node: w.spec.Nodes[i].Name, Here: i == here, Neighbours: without[i]}
@@ -192,7 +193,7 @@ func (w *World) Alternatives(a *Account) error {
 		switch {
 		case !w.knows(i, task.Workload):
 			if alt.Why == "" {
-				alt.Why = fmt.Sprintf("the model does not know %s on class %q", task.Workload, w.class[i])
+				alt.Why = fmt.Sprintf("%s %s on class %q", w.unknown(), task.Workload, w.class[i])
 			}
 		default:
 			alt.Performance = Finite(w.performance(i, without[i].With(task.Workload), task.Workload))
@@ -202,7 +203,7 @@ func (w *World) Alternatives(a *Account) error {
 			}
 			alt.Gain = Finite(gain)
 			if alt.Gain == nil && alt.Why == "" {
-				alt.Why = fmt.Sprintf("the model is silent about %s", without[i].With(task.Workload).Key())
+				alt.Why = fmt.Sprintf("%s %s", w.Silent(), without[i].With(task.Workload).Key())
 			}
 		}
 		a.Alternatives = append(a.Alternatives, alt)
@@ -220,6 +221,40 @@ func (w *World) Alternatives(a *Account) error {
 	})
 	a.judge()
 	return nil
+}
+
+// sayHere says what the pod gains on its node, and what its neighbours lose by it.
+func (w *World) sayHere(a *Account, here int, without cluster.Colocation, workload string) {
+	with := without.With(workload)
+	gain, own := w.change(here, without, workload), w.performance(here, with, workload)
+	node := w.spec.Nodes[here].Name
+	switch {
+	case !w.knows(here, workload):
+		return
+	case math.IsNaN(own) || math.IsNaN(gain):
+		a.say("what it is worth on %s is not known: %s %s", node, w.Silent(), with.Key())
+	case without.Tasks() == 0:
+		a.say("on %s, without known neighbours, its performance is %.3g (1 is alone)", node, own)
+	default:
+		a.say("on %s, beside %s as it is now, its performance is %.3g (1 is alone), and it changes that of its neighbours by %+.3g in all", node, without.Key(), own, gain-own)
+	}
+}
+
+// unknown begins what is said of a workload that is not known, Silent of a
+// co-location: a table holds what was measured, and nothing else.
+func (w *World) unknown() string {
+	if w.model.Kind() == interference.KindTable {
+		return "nobody measured"
+	}
+	return "the model does not know"
+}
+
+// Silent is who is silent about a co-location, in words.
+func (w *World) Silent() string {
+	if w.model.Kind() == interference.KindTable {
+		return "nobody measured"
+	}
+	return "the model is silent about"
 }
 
 func boolFirst(first bool) int {

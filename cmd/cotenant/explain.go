@@ -205,6 +205,9 @@ func (f *explainFlags) run(cmd *cobra.Command, noun, name string) error {
 	if err != nil {
 		return fmt.Errorf("--cluster: %w", err)
 	}
+	if d := a.Decision; world == nil && noun == "pod" && d != nil && d.Mode == "assist" && d.Fallback == "" {
+		a.Details = append(a.Details, "what it gains there and costs its neighbours, and would elsewhere: --model or --samples tells")
+	}
 	if world != nil && noun == "pod" {
 		if err := world.Alternatives(&a); err != nil {
 			return fmt.Errorf("--cluster: %w", err)
