@@ -89,6 +89,18 @@ func TestTheDominantReasonComesFirst(t *testing.T) {
 			[]string{"chose n2, since the plan was not followed: it took 300ms of 200ms", "the plan had it on n1"},
 		},
 		{
+			"assisted",
+			[]string{pod("p", "n2", "a", annotated(`{"mode":"assist","policy":"score","version":"v1","node":"n2"}`), "", bound)},
+			explain.Placed, explain.OwnScores,
+			[]string{"scores together chose n2; Cotenant's, in the mode assist, is one of them", "files of version v1"},
+		},
+		{
+			"assisted, of an unknown workload",
+			[]string{pod("p", "n2", "a", annotated(`{"mode":"assist","policy":"score","fallback":"workload-unknown","why":"the model knows no a"}`), "", bound)},
+			explain.Placed, "workload-unknown",
+			[]string{"own scores chose n2, without one of Cotenant's, which is in the mode assist: the model knows no a"},
+		},
+		{
 			"stock",
 			[]string{pod("p", "n2", "a", "", "", bound), event("p", "CotenantFallback", "left to the scheduler's own scores: workload-unknown: nobody measured a")},
 			explain.Placed, explain.OwnScores,
@@ -320,6 +332,9 @@ func TestAlternatives(t *testing.T) {
 	if !strings.Contains(a.Alternatives[3].Why, "cpu") {
 		t.Errorf("n4: %q", a.Alternatives[3].Why)
 	}
+	if text := strings.Join(a.Details, "\n"); !strings.Contains(text, "on n1, beside a as it is now, its performance is 0.5 (1 is alone), and it changes that of its neighbours by -0.5 in all") {
+		t.Error(text)
+	}
 	if text := strings.Join(a.Details, "\n"); !strings.Contains(text, "2 of 3 other nodes have room for it, and on 2 of them all tasks together would do better; best is n3: +1") {
 		t.Error(text)
 	}
@@ -335,6 +350,23 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
+// Where there is no model, none is named.
+func TestWhatNobodyMeasuredIsNoModels(t *testing.T) {
+	text := list(node("n1"), pod("p", "n1", "x", "", "", bound), pod("q", "n1", "b", "", "", bound), pod("r", "n1", "b", "", "", bound))
+	for name, want := range map[string]string{"p": "nobody measured x: what other nodes", "q": "what it is worth on n1 is not known: nobody measured b*2"} {
+		a, err := read(t, text).Pod("d", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := world(t, text, 0).Alternatives(&a); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(a.Details, "\n"); !strings.Contains(said, want) || strings.Contains(said, "the model") {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+}
+
 func shadowed(name, at, planned string, plan int) string {
 	return event(name, "CotenantShadow", fmt.Sprintf(`would have gone to %s; decision: {"mode":"shadow","plan":%d,"planned":%q,"node":%q}`, planned, plan, planned, at))
 }
@@ -343,7 +375,7 @@ func TestShadow(t *testing.T) {
 	text := list(node("n1"), node("n2"), node("n3"), pod("p", "n1", "a", "", "", bound), pod("q", "n1", "a", "", "", bound), pod("r", "n2", "b", "", "", bound),
 		pod("x", "n1", "x", "", "", bound), shadowed("p", "n1", "n3", 1), shadowed("q", "n1", "n1", 2))
 	s := world(t, text, 2).Shadow(read(t, text), "")
-	if s.Pods != 3 || s.WithPlan != 2 || s.Elsewhere != 1 || s.NoRoom != 0 || s.Valued != 3 {
+	if s.Pods != 3 || s.WithPlan != 2 || s.Elsewhere != 1 || s.OtherNeighbours != 2 || s.Unrecorded != 1 || s.NoRoom != 0 || s.Valued != 3 {
 		t.Errorf("%+v", s)
 	}
 	if *s.Actual != 0.6667 || *s.Planned != 1 || *s.Gain != 0.5 {
@@ -364,7 +396,25 @@ func TestShadow(t *testing.T) {
 	text = list(node("n1"), pod("p", "n1", "a", "", "", bound), pod("x", "n1", "x", "", "", bound), pod("y", "n1", "x", annotated(`{"mode":"enforce"}`), "", bound),
 		pod("z", "n1", "x", "", "", `"phase":"Failed"`), pod("v", "n1", "x", "", "", bound),
 		event("x", "CotenantFallback", "workload-unknown"), event("y", "CotenantFallback", "workload-unknown"), event("z", "CotenantFallback", "workload-unknown"))
-	if s := world(t, text, 2).Shadow(read(t, text), ""); s.Pods != 1 || s.Unjudged != 1 {
+	if s := world(t, text, 2).Shadow(read(t, text), ""); s.Pods != 1 || s.Unjudged != 1 || s.Unknown != 3 || !reflect.DeepEqual(s.UnknownWorkloads, []string{"x"}) {
+		t.Errorf("%+v", s)
+	}
+	// Alike nodes are exchangeable: another of them is no other place.
+	text = list(node("n1"), node("n2"), pod("p", "n1", "a", "", "", bound), shadowed("p", "n1", "n2", 1))
+	if s = world(t, text, 2).Shadow(read(t, text), ""); s.Elsewhere != 1 || s.OtherNeighbours != 0 || *s.Gain != 0 {
+		t.Errorf("%+v", s)
+	}
+	// Those of the other modes, and those of which nothing is recorded, have no plan
+	// and are told apart from those that the mode shadow saw.
+	text = list(node("n1"), node("n2"), node("n3"), pod("p", "n1", "a", annotated(`{"mode":"enforce","planned":"n1","node":"n1"}`), "", bound),
+		pod("q", "n2", "a", "", "", bound), pod("r", "n3", "b", "", "", bound), event("r", "CotenantFallback", "policy-late"))
+	if s = world(t, text, 2).Shadow(read(t, text), ""); s.Pods != 3 || s.Decided != 1 || s.Unplanned != 1 || s.Unrecorded != 1 || s.Actual == nil || s.Planned != nil || s.Gain != nil {
+		t.Errorf("%+v", s)
+	}
+	// Two of five that can be valued say nothing of the others.
+	text = list(node("n1"), node("n2"), pod("p", "n1", "a", "", "", bound), pod("q", "n1", "a", "", "", bound), shadowed("p", "n1", "n1", 1),
+		pod("r", "n2", "b", "", "", bound), pod("u", "n2", "b", "", "", bound), pod("v", "n2", "b", "", "", bound))
+	if s = world(t, text, 0).Shadow(read(t, text), ""); s.Valued != 2 || s.Planned == nil || s.Gain != nil {
 		t.Errorf("%+v", s)
 	}
 	// Where the plans together leave no room, the later ones' pods stay.

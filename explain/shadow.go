@@ -13,23 +13,37 @@ import (
 type Shadow struct {
 	// Pods run, and are of workloads that the model knows; WithPlan are those for
 	// which a plan was recorded while they were placed, Elsewhere those of them
-	// that the plan had on another node than the one on which they are.
-	Pods      int `json:"pods"`
-	WithPlan  int `json:"with_plan"`
-	Elsewhere int `json:"elsewhere"`
+	// that the plan had on another node than the one on which they are. Alike nodes
+	// are exchangeable: OtherNeighbours of those with a plan would be on a node of
+	// another class, or beside others.
+	Pods            int `json:"pods"`
+	WithPlan        int `json:"with_plan"`
+	Elsewhere       int `json:"elsewhere"`
+	OtherNeighbours int `json:"other_neighbours"`
+	// The other pods have no plan: of Unplanned the scheduler said why in the mode
+	// shadow, Decided were placed in the modes assist and enforce, and of Unrecorded
+	// there is no record: another scheduler's, of namespaces to ignore, or older than
+	// events are kept.
+	Unplanned  int `json:"unplanned"`
+	Decided    int `json:"decided"`
+	Unrecorded int `json:"unrecorded"`
 	// NoRoom of those stay where they are in this account, since all plans
 	// together leave no room on the node of theirs: others than those that were
 	// planned for came there after the plan.
 	NoRoom int `json:"no_room"`
-	// Unjudged pods run beside those: the scheduler, in the mode shadow, said why it
-	// could not judge them, and the world's model does not know their workloads.
-	Unjudged int `json:"unjudged"`
+	// Unknown pods run beside those, of UnknownWorkloads that the world's model does
+	// not know; of Unjudged of them the scheduler, in the mode shadow, said so.
+	Unknown          int      `json:"unknown"`
+	UnknownWorkloads []string `json:"unknown_workloads"`
+	Unjudged         int      `json:"unjudged"`
 	// Valued pods are those about which the model knows both; the means are over
-	// them, 1 is as fast as alone. Null where there is none.
+	// them, 1 is as fast as alone. Null where there is none, Planned also where no
+	// pod of the cluster has a plan.
 	Valued  int      `json:"valued"`
 	Actual  *float64 `json:"mean_performance"`
 	Planned *float64 `json:"mean_performance_planned"`
-	// Gain is Planned/Actual - 1.
+	// Gain is Planned/Actual - 1; null also where fewer than half of Pods are Valued,
+	// which say nothing of the others.
 	Gain *float64 `json:"gain"`
 	// Silent are co-locations about which the model is silent, sorted.
 	Silent    []string         `json:"silent"`
@@ -53,7 +67,9 @@ func (w *World) Shadow(out *Objects, namespace string) Shadow {
 	actual := map[cluster.TaskID]int{}  // node of each known task
 	planned := map[cluster.TaskID]int{} // the same, as the plans have it
 	told := map[cluster.TaskID]bool{}   // pods of the namespace
+	plans := map[cluster.TaskID]bool{}  // those with one
 	var moved []move
+	var unknown []string
 	for _, p := range out.Pods {
 		id := cluster.TaskID(p.ID())
 		i, ok := w.at[id]
@@ -64,6 +80,10 @@ func (w *World) Shadow(out *Objects, namespace string) Shadow {
 		if !ok {
 			if out.unjudged(p) {
 				s.Unjudged += one
+			}
+			if p.Node != "" && !p.Ended() && one > 0 {
+				s.Unknown++
+				unknown = append(unknown, p.Workload)
 			}
 			continue
 		}
@@ -77,10 +97,20 @@ func (w *World) Shadow(out *Objects, namespace string) Shadow {
 		if of, ok := out.shadowDecision(p); ok {
 			d = &of
 		}
-		if d == nil || d.Mode != "shadow" || d.Planned == "" || d.Node != p.Node {
+		switch {
+		case d != nil && d.Mode != "shadow":
+			s.Decided += one
+			continue
+		case d != nil && d.Planned != "" && d.Node == p.Node:
+			s.WithPlan += one
+			plans[id] = true
+		case out.unjudged(p):
+			s.Unplanned += one
+			continue
+		default:
+			s.Unrecorded += one
 			continue
 		}
-		s.WithPlan += one
 		if d.Planned == p.Node {
 			continue
 		}
@@ -98,7 +128,9 @@ func (w *World) Shadow(out *Objects, namespace string) Shadow {
 			s.NoRoom++
 		}
 	}
-	w.compare(&s, actual, planned, told)
+	slices.Sort(unknown)
+	s.UnknownWorkloads = append([]string{}, slices.Compact(unknown)...)
+	w.compare(&s, actual, planned, told, plans)
 	return s
 }
 
@@ -166,8 +198,9 @@ func (w *World) full(planned map[cluster.TaskID]int) []bool {
 	return full
 }
 
-// compare takes the means over those of the told about which the model knows both.
-func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told map[cluster.TaskID]bool) {
+// compare takes the means over those of the told about which the model knows both,
+// and counts those with plans that would have other neighbours.
+func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told, plans map[cluster.TaskID]bool) {
 	before, after := w.counts(actual), w.counts(planned)
 	type sums struct {
 		pods, valued  int
@@ -187,6 +220,9 @@ func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told 
 			by[name] = of
 		}
 		of.pods++
+		if is, was := planned[id], actual[id]; plans[id] && (w.class[is] != w.class[was] || after[is].Key() != before[was].Key()) {
+			s.OtherNeighbours++
+		}
 		was := w.performance(actual[id], before[actual[id]], name)
 		is := w.performance(planned[id], after[planned[id]], name)
 		if math.IsNaN(was) {
@@ -207,11 +243,20 @@ func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told 
 	s.Silent = append([]string{}, slices.Sorted(maps.Keys(silent))...)
 	s.Valued = all.valued
 	mean := func(sum float64, n int) *float64 { return Finite(sum / float64(n)) }
-	s.Actual, s.Planned, s.Gain = mean(all.before, all.valued), mean(all.after, all.valued), Finite(all.after/all.before-1)
+	byPlans := func(sum float64, n int) *float64 {
+		if len(plans) == 0 {
+			return nil
+		}
+		return mean(sum, n)
+	}
+	s.Actual, s.Planned = mean(all.before, all.valued), byPlans(all.after, all.valued)
+	if s.Planned != nil && 2*s.Valued >= s.Pods {
+		s.Gain = Finite(all.after/all.before - 1)
+	}
 	s.Workloads = []ShadowWorkload{}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		of := by[name]
-		s.Workloads = append(s.Workloads, ShadowWorkload{name, of.pods, of.valued, mean(of.before, of.valued), mean(of.after, of.valued)})
+		s.Workloads = append(s.Workloads, ShadowWorkload{name, of.pods, of.valued, mean(of.before, of.valued), byPlans(of.after, of.valued)})
 	}
 }
 

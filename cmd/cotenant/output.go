@@ -165,3 +165,11 @@ func writeTable(w io.Writer, header []string, rows [][]string) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// count is a number of things in words.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

@@ -22,7 +22,8 @@ func reportShadowCommand() *cobra.Command {
 		Use: "shadow", Short: "What a scheduler in the mode shadow would have gained", Args: cobra.NoArgs,
 		Long: `Compare where pods are with where cotenant-scheduler, in the mode shadow, would
 have put them: the mean performance of both by --model or --samples, the share of
-pods with a plan, and how many of them are elsewhere.
+pods with a plan, and how many of them would have other neighbours. Where fewer
+than half of the pods can be valued, no gain of all is told.
 
 Plans are read from the events CotenantShadow, which an API server keeps for an
 hour (its flag --event-ttl): report within it, or save them with kubectl get
@@ -42,14 +43,16 @@ no room, since others came there, stay where they are, and are counted.`,
 			}
 			s := world.Shadow(objects, namespace)
 			switch {
-			case s.Pods == 0 && namespace != "":
-				return fmt.Errorf("--cluster: no pod of namespace %s is placed that is of a workload which the model knows; see the label cotenant.dev/workload (docs/kubernetes.md)", namespace)
 			case s.Pods == 0:
-				return fmt.Errorf("--cluster: no pod of a workload that the model knows is placed; see the label cotenant.dev/workload (docs/kubernetes.md)")
+				of := ""
+				if namespace != "" {
+					of = " of namespace " + namespace
+				}
+				return fmt.Errorf("--cluster: no pod%s is placed that is of a workload which %s knows%s; see the label cotenant.dev/workload (docs/kubernetes.md)", of, f.source.by(), unknownPods(s))
 			case s.WithPlan == 0:
 				fmt.Fprintln(cmd.ErrOrStderr(), "no plan of the mode shadow is recorded for any of these pods: is cotenant-scheduler running in it, were events switched off, or are they older than an hour?")
 			}
-			return writeShadow(cmd.OutOrStdout(), f.output, s)
+			return writeShadow(cmd.OutOrStdout(), f.output, s, world.Silent())
 		},
 	}
 	f.register(cmd)
@@ -57,7 +60,8 @@ no room, since others came there, stay where they are, and are counted.`,
 	return cmd
 }
 
-func writeShadow(w io.Writer, form string, s explain.Shadow) error {
+// writeShadow writes the report; silent is who is silent about co-locations.
+func writeShadow(w io.Writer, form string, s explain.Shadow, silent string) error {
 	switch form {
 	case "json":
 		return writeJSON(w, []explain.Shadow{s})
@@ -77,23 +81,77 @@ func writeShadow(w io.Writer, form string, s explain.Shadow) error {
 		row(of.Workload, of.Pods, of.Valued, of.Actual, of.Planned)
 	}
 	row("all", s.Pods, s.Valued, s.Actual, s.Planned)
+	if s.Gain == nil {
+		cells[len(cells)-1][len(header)-1] = "-"
+	}
 	if form == "csv" {
 		for i := range header {
 			header[i] = strings.TrimSpace(header[i])
 		}
 		return writeCSV(w, header, cells)
 	}
-	fmt.Fprintf(w, "%d of %d pods (%.0f %%) have a plan; %d of them are elsewhere than it had them\n",
-		s.WithPlan, s.Pods, 100*float64(s.WithPlan)/float64(s.Pods), s.Elsewhere)
-	if s.NoRoom > 0 {
-		fmt.Fprintf(w, "%d of those stay where they are in what follows: all plans together leave no room on the node of theirs\n", s.NoRoom)
-	}
-	if s.Unjudged > 0 {
-		fmt.Fprintf(w, "%d more pods have no plan, and are not in what follows: their workloads are unknown; see cotenant explain pod\n", s.Unjudged)
-	}
-	if s.Valued < s.Pods {
-		fmt.Fprintf(w, "%d pods are left out of the means: the model is silent about %s\n", s.Pods-s.Valued, some(s.Silent, 3))
+	for _, text := range shadowWords(s, silent) {
+		fmt.Fprintln(w, text)
 	}
 	fmt.Fprintln(w)
 	return writeTable(w, header, cells)
+}
+
+// shadowWords are the lines above the table: what the plans would have gained, and
+// of how many pods that is said.
+func shadowWords(s explain.Shadow, silent string) []string {
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	base := fmt.Sprintf("%d of %s", s.Valued, count(s.Pods, "pod"))
+	switch {
+	case s.Planned == nil && s.Valued > 0:
+		say("no plan of the mode shadow is recorded: what follows is the performance as it is, of %s", base)
+	case s.Gain != nil:
+		say("by the plans the mean performance of %s would be %.3f in place of %.3f: %+.1f %%", base, *s.Planned, *s.Actual, 100**s.Gain)
+	default:
+		say("what the plans would have gained cannot be told: both places of only %s can be valued", base)
+	}
+	if seen := s.WithPlan + s.Unplanned; seen > 0 {
+		say("%d of %s that a scheduler in the mode shadow saw (%.0f %%) %s a plan; %d would have other neighbours by it, %d another node, where alike nodes are exchangeable",
+			s.WithPlan, count(seen, "pod"), 100*float64(s.WithPlan)/float64(seen), have(s.WithPlan), s.OtherNeighbours, s.Elsewhere)
+	}
+	if s.NoRoom > 0 {
+		say("%d of those %s in what follows: all plans together leave no room on the planned node", s.NoRoom, stay(s.NoRoom))
+	}
+	if s.Decided > 0 {
+		say("%s placed in the modes assist and enforce can have no plan of the mode shadow, and %s", count(s.Decided, "pod"), stay(s.Decided))
+	}
+	if s.Unrecorded > 0 {
+		say("%s without a record %s: another scheduler's, of namespaces to ignore, or placed longer ago than events are kept", count(s.Unrecorded, "pod"), stay(s.Unrecorded))
+	}
+	if text := unknownPods(s); text != "" {
+		say("not in what follows%s", text)
+	}
+	if s.Valued < s.Pods {
+		say("%s left out of the means: %s %s; a model (cotenant fit) beside --samples predicts it, --slots keeps plans to what was measured if it is what slotsPerNode says",
+			count(s.Pods-s.Valued, "pod"), silent, some(s.Silent, 3))
+	}
+	return lines
+}
+
+// unknownPods tells of the pods of unknown workloads; "" where there are none.
+func unknownPods(s explain.Shadow) string {
+	if s.Unknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s of workloads that are unknown, %s; cotenant explain pod says more", count(s.Unknown, "pod"), some(s.UnknownWorkloads, 3))
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
+
+func stay(n int) string {
+	if n == 1 {
+		return "stays where it is"
+	}
+	return "stay where they are"
 }

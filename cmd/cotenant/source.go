@@ -32,6 +32,17 @@ func (f *sourceFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail on the first bad record of --samples or --cluster instead of leaving it out")
 }
 
+// by names the files, as they were given.
+func (f *sourceFlags) by() string {
+	switch {
+	case f.model == "":
+		return "--samples " + f.samples
+	case f.samples == "":
+		return "--model " + f.model
+	}
+	return "--model " + f.model + " or --samples " + f.samples
+}
+
 // source is what is known of interference, and by whom.
 type source struct {
 	// belief is what the policies see.
