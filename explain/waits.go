@@ -51,7 +51,7 @@ func (r Refusal) words(of int) string {
 		why = "too little " + what + " is free"
 	}
 	why = strings.Replace(why, "node(s) ", "the node ", 1)
-	return fmt.Sprintf("%d of %d nodes: %s", r.Nodes, of, why)
+	return fmt.Sprintf("%d of %s: %s", r.Nodes, count(of, "node"), why)
 }
 
 // whole reports whether the refusal is of the pod, not of nodes: a plugin's,

@@ -28,13 +28,14 @@ type clusterFlags struct {
 	workloads   string
 	constraints string
 
-	declared []string // by the file of --workloads
+	declared []string       // by the file of --workloads
+	left     []cluster.Task // that wait and of which nobody knows the workload
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.nodes, "nodes", "", "`[class:]N[xDEVICES][,...]`, such as 81 or v100:4x4,k80:2x8")
-	fl.IntVar(&f.slots, "slots", 0, "most tasks on a node, `N` (default: the most that were measured together)")
+	fl.IntVar(&f.slots, "slots", 0, "most tasks on a node, `N` (default: of --nodes the most that were measured together, of --cluster as the node says)")
 	fl.IntVar(&f.zones, "zones", 0, "label the nodes in turn with `N` zones ("+cluster.ZoneKey+"=zone-0, ...)")
 	fl.StringArrayVar(&f.capacity, "capacity", nil, "what each node of --nodes has: `[class:]cpu=16,memory=64Gi`; needed where --workloads has requests")
 	fl.StringVar(&f.cluster, "cluster", "", "instead of --nodes: a `FILE` by kubectl get nodes,pods -A -o json|yaml, a cluster in our own JSON, or a kubeconfig: that cluster as it is now (the word kubeconfig is the one that kubectl uses)")
@@ -233,8 +234,8 @@ func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, stric
 	if gone := reserve(&c.Spec, known); len(gone) > 0 {
 		fmt.Fprintf(log, "--cluster: running workloads that nobody measured keep their requests and slots and are left out otherwise: %s\n", some(gone, 8))
 	}
-	if left := waitUnknown(&c, known); left > 0 {
-		fmt.Fprintf(log, "--cluster: %d pods that wait are left out: nobody measured their workloads\n", left)
+	if f.left = waitUnknown(&c, known); len(f.left) > 0 {
+		fmt.Fprintf(log, "--cluster: of what waits, %s left out: nobody measured the workload\n", count(len(f.left), "pod"))
 	}
 	for i := range c.Nodes {
 		if n := &c.Nodes[i]; f.slots > 0 && (n.Slots == 0 || n.Slots > f.slots) {
@@ -292,19 +293,19 @@ func reserve(spec *cluster.Spec, known []string) (gone []string) {
 }
 
 // waitUnknown drops groups that wait of which no workload is known, as long as
-// others are left, and counts their tasks.
-func waitUnknown(c *formats.Cluster, known []string) (left int) {
+// others are left, and lists their tasks.
+func waitUnknown(c *formats.Cluster, known []string) (left []cluster.Task) {
 	unknown := func(g cluster.Group) bool {
 		return !slices.ContainsFunc(g.Tasks, func(t cluster.Task) bool { return slices.Contains(known, t.Workload) })
 	}
 	for _, g := range c.Pending {
 		if unknown(g) {
-			left += len(g.Tasks)
+			left = append(left, g.Tasks...)
 		}
 	}
 	kept := slices.DeleteFunc(slices.Clone(c.Pending), unknown)
 	if len(kept) == 0 {
-		return 0 // nothing else is to be placed: the names are wrong
+		return nil // nothing else is to be placed: the names are wrong
 	}
 	c.Pending = kept
 	return left

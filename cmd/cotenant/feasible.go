@@ -65,8 +65,8 @@ func checkSlots(s *cluster.Snapshot, p *cluster.Placement, b *batch, most int) e
 	if !fewer {
 		help = fmt.Sprintf("add nodes or place fewer tasks (more than %d on a node were never measured together)", most)
 	}
-	return fmt.Errorf("%s: %d tasks, but the %d nodes that take tasks have %d free slots%s: %d too few; %s",
-		b.name, b.tasks(), open, free, of, b.tasks()-free, help)
+	return fmt.Errorf("%s: %s, but the %s that take tasks have %s%s: %d too few; %s",
+		b.name, count(b.tasks(), "task"), count(open, "node"), count(free, "free slot"), of, b.tasks()-free, help)
 }
 
 // checkAlone fills the placement with tasks of one kind, as far as they go.

@@ -95,7 +95,11 @@ func (p *planInput) careful(log io.Writer, specs []policySpec) float64 {
 	if p.unsure = p.doubt(); p.unsure < doubtful {
 		return 0
 	}
-	fmt.Fprintf(log, "%s is unsure of its predictions by %.0f %% (median): %s take them lower by %d standard deviation; pessimism=0 turns that off\n",
-		p.source.beliefName, 100*p.unsure, strings.Join(names, ", "), carefully)
+	take := "take"
+	if len(names) == 1 {
+		take = "takes"
+	}
+	fmt.Fprintf(log, "%s is unsure of its predictions by %.0f %% (median): %s %s them lower by %d standard deviation; pessimism=0 turns that off\n",
+		p.source.beliefName, 100*p.unsure, strings.Join(names, ", "), take, carefully)
 	return carefully
 }

@@ -41,11 +41,15 @@ With --samples alone the policies see what was measured. With --model they see
 only the model; --samples given too is then the truth that judges their plans.
 With neither, the measurements that ship with cotenant are the samples.
 
+Without --batch, the pods that wait in --cluster are placed, by the policy of
+cotenant-scheduler unless others are named, and it is said where each would go.
+
 Exit 1 when a policy failed or could not place every task.`,
 		Example: `  cotenant plan services --samples colocations.csv --batch batch.csv:0 --nodes 81 --slots 8
   cotenant plan services --model model.safetensors --samples colocations.csv --batch batch.csv --nodes 81 --slots 8 \
       --policy greedy,bound --seeds 20 --order random
-  cotenant plan services --samples s.jsonl --batch batch.csv --cluster snapshot.json --constraints rules.yaml --explain`,
+  cotenant plan services --samples s.jsonl --batch batch.csv --cluster snapshot.json --constraints rules.yaml --explain
+  cotenant plan services --samples s.jsonl --cluster kubeconfig -n shop --slots 4`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return planServices(cmd, &f) },
 	}
@@ -54,7 +58,7 @@ Exit 1 when a policy failed or could not place every task.`,
 	f.clusterFlags.registerNamespace(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.batch, "batch", "", "tasks to place: `FILE[:row]`, a CSV with a column a workload and a row a batch; rows count from 0 after the header")
-	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: all that are built in); metis is the one that was trained")
+	fl.StringArrayVar(&f.policies, "policy", nil, "policies, a comma `list` of NAME[@FILE][:key=value...] and exec:PROGRAM (default: all that are built in; for pods that wait in --cluster, metis); metis is the one that was trained")
 	fl.StringVar(&f.objective, "objective", "mean", "`what` to optimise: mean, worst, p99, nodes, traffic (needs edges in --workloads), or a weighted sum such as mean=1,traffic=0.2")
 	fl.StringVar(&f.order, "order", "random", "`order` in which the tasks come: random (by --seed), workload, roundrobin")
 	fl.Uint64Var(&f.seed, "seed", 1, "`S`, the seed of all that is drawn")

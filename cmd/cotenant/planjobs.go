@@ -214,7 +214,7 @@ func (f *planJobsFlags) request(in *inputs, log io.Writer, w *compare.World) (pl
 	pending := c.Pending
 	if f.jobs != "" {
 		if len(pending) > 0 {
-			fmt.Fprintf(log, "--cluster: %d groups that wait in %s are left out: --jobs are placed\n", len(pending), f.cluster.cluster)
+			fmt.Fprintf(log, "--cluster: %s that wait in %s are left out: --jobs are placed\n", count(len(pending), "group"), f.cluster.cluster)
 		}
 		if pending, err = readJobs(in, f.jobs); err != nil {
 			return place.Request{}, err

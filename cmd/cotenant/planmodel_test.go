@@ -174,7 +174,7 @@ func TestPlanOnASnapshot(t *testing.T) {
 		}
 	}
 	out, _, _ = cotenant(t, "plan", "services", "--samples", "testdata/samples.jsonl", "--cluster", snapshot, "--policy", "greedy")
-	if want := "mean performance (1 = alone) of 1 tasks and 1 that runs on 2 nodes, higher"; !strings.Contains(out, want) {
+	if want := "mean performance (1 = alone) of 1 task and 1 that runs on 2 nodes, higher"; !strings.Contains(out, want) {
 		t.Errorf("stdout %s lacks %q", out, want)
 	}
 	batch := filepath.Join("testdata", "batch.csv")

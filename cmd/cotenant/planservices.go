@@ -29,6 +29,10 @@ type planInput struct {
 	policies  []opened
 	seeds     []uint64
 	unsure    float64 // doubt of the belief, where policies search
+	// recommended: no policy was named for pods that wait; left are those of them
+	// of workloads that nobody knows.
+	recommended bool
+	left        []cluster.Task
 }
 
 // opened is a policy ready to be asked.
@@ -40,26 +44,33 @@ type opened struct {
 
 // plan is what one policy made of the batch with one seed.
 type plan struct {
-	Policy         string         `json:"policy"`
-	Seed           uint64         `json:"seed"`
-	Nodes          int            `json:"nodes"`
-	Tasks          int            `json:"tasks"`
-	Objective      string         `json:"objective"`
-	ValuePredicted number         `json:"value_predicted"`
-	ValueTrue      number         `json:"value_true"`
-	Bound          number         `json:"bound"`
-	BoundOn        string         `json:"bound_on"`
-	Proven         bool           `json:"proven"`
-	Share          number         `json:"share"`
-	Traffic        *number        `json:"traffic,omitempty"` // where the objective counts it
-	Seconds        number         `json:"seconds"`
-	Placement      []nodePlan     `json:"placement"`
-	Held           []place.Hold   `json:"held,omitempty"`
-	Why            []whyTask      `json:"why,omitempty"`
+	Policy         string       `json:"policy"`
+	Seed           uint64       `json:"seed"`
+	Nodes          int          `json:"nodes"`
+	Tasks          int          `json:"tasks"`
+	Objective      string       `json:"objective"`
+	ValuePredicted number       `json:"value_predicted"`
+	ValueTrue      number       `json:"value_true"`
+	Bound          number       `json:"bound"`
+	BoundOn        string       `json:"bound_on"`
+	Proven         bool         `json:"proven"`
+	Share          number       `json:"share"`
+	Traffic        *number      `json:"traffic,omitempty"` // where the objective counts it
+	Seconds        number       `json:"seconds"`
+	Placement      []nodePlan   `json:"placement"`
+	Held           []place.Hold `json:"held,omitempty"`
+	Unknown        []string     `json:"unknown,omitempty"` // co-locations about which the judge is silent
+	Why            []whyTask    `json:"why,omitempty"`
+	// Of pods that wait in a cluster: where each goes, and what the plan is held
+	// against where one policy is asked.
+	Pods           []podPlan      `json:"pods,omitempty"`
+	ValueRival     *number        `json:"value_spread,omitempty"`
+	RunningNow     *number        `json:"running_now,omitempty"`
+	RunningPlanned *number        `json:"running_planned,omitempty"`
+	rival          *plan          // of ValueRival
 	limit          limitOf        // what Bound was taken from
 	decision       place.Decision // as the policy returned it
 	request        place.Request  // as it was given
-	unknown        []string       // co-locations about which the judge is silent
 }
 
 // nodePlan is what a node runs in the end; nodes that run nothing are left out.
@@ -87,6 +98,11 @@ func planServices(cmd *cobra.Command, f *planFlags) error {
 		return err
 	}
 	plans, failures := p.run(ctx, f, limit, bar)
+	if p.batch.waiting != nil && len(plans) == 1 {
+		if err := p.againstRival(ctx, f, &plans[0], limit); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(log, "not held against another policy: %s\n", err)
+		}
+	}
 	bar.end()
 	if err := ctx.Err(); err != nil {
 		return stopped("nothing was written")
@@ -128,7 +144,11 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 		}
 	}
 	policies := f.policies
-	if len(policies) == 0 {
+	switch {
+	case len(policies) > 0:
+	case f.batch == "":
+		policies, p.recommended = []string{recommended}, true
+	default:
 		policies = []string{strings.Join(shownPolicies(), ",")}
 	}
 	if f.specs, err = parsePolicies(policies); err != nil {
@@ -160,9 +180,9 @@ func (f *planFlags) read(in *inputs, log io.Writer) (*planInput, error) {
 		}
 		return nil, wrongUse("what to place? no pod%s waits in --cluster %s; give --batch FILE[:row]", of, f.cluster)
 	case p.batch == nil:
-		p.batch = pendingBatch(f.cluster, c.Pending)
+		p.batch, p.left = pendingBatch(f.cluster, c.Pending), f.left
 	case len(c.Pending) > 0:
-		fmt.Fprintf(log, "--cluster: %d groups that wait in %s are left out: --batch is placed\n", len(c.Pending), f.cluster)
+		fmt.Fprintf(log, "--cluster: %s that wait in %s are left out: --batch is placed\n", count(len(c.Pending), "group"), f.cluster)
 	}
 	return p, p.check(f, log, c.Spec)
 }
@@ -369,7 +389,7 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 		near := number(judged.Near)
 		r.Traffic = &near
 	}
-	r.unknown = judged.Unknown
+	r.Unknown = judged.Unknown
 	nodes, workloads := p.snapshot.Nodes(), judged.Placement.Workloads()
 	r.Placement = []nodePlan{}
 	for i := range nodes {
@@ -385,6 +405,9 @@ func (p *planInput) plan(ctx context.Context, f *planFlags, o opened, req place.
 	}
 	if f.explain {
 		r.Why = p.explain(&r)
+	}
+	if p.batch.waiting != nil {
+		r.Pods = p.podsOf(&r)
 	}
 	return r, nil
 }
@@ -414,8 +437,8 @@ func decide(ctx context.Context, policy place.Policy, req place.Request, limit t
 func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) error {
 	held := 0
 	for _, r := range plans {
-		if len(r.unknown) > 0 {
-			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s; %s\n", r.Policy, r.Seed, some(r.unknown, 3), p.source.unmeasured())
+		if len(r.Unknown) > 0 {
+			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s; %s\n", r.Policy, r.Seed, some(r.Unknown, 3), p.source.unmeasured())
 		}
 		if len(r.Held) == 0 {
 			continue
@@ -430,7 +453,7 @@ func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) err
 			byWhy[h.Why] = append(byWhy[h.Why], string(h.Task))
 		}
 		for _, why := range whys {
-			fmt.Fprintf(log, "%s, seed %d: %d of %d tasks not placed: %s: %s\n", r.Policy, r.Seed, len(byWhy[why]), r.Tasks, some(byWhy[why], 8), why)
+			fmt.Fprintf(log, "%s, seed %d: %d of %s not placed: %s: %s\n", r.Policy, r.Seed, len(byWhy[why]), count(r.Tasks, "task"), some(byWhy[why], 8), why)
 		}
 	}
 	for at := 0; at < len(plans); {
@@ -438,7 +461,7 @@ func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) err
 		at += len(same)
 		silent := 0
 		for _, r := range same {
-			if len(r.unknown) > 0 {
+			if len(r.Unknown) > 0 {
 				silent++
 			}
 		}
@@ -452,6 +475,8 @@ func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) err
 	switch {
 	case len(failures) > 0:
 		return fmt.Errorf("%d of the policies failed", len(failures))
+	case held == 1 && len(plans) == 1:
+		return errors.New("the plan had to leave tasks unplaced")
 	case held > 0:
 		return fmt.Errorf("%d of %d plans leave tasks unplaced", held, len(plans))
 	}

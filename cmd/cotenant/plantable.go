@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cotenant/cotenant/cluster"
-	"github.com/cotenant/cotenant/history"
 	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/place"
 )
@@ -30,7 +29,14 @@ func (f *planFlags) write(cmd *cobra.Command, in *inputs, p *planInput, plans []
 		header, rows := planRows(plans)
 		err = writeCSV(&text, header, rows)
 	default:
+		if p.batch.waiting != nil && len(plans) == 1 {
+			err = p.writePods(&text, &plans[0], f.explain)
+			break
+		}
 		err = p.writeTables(&text, plans, f.explain)
+		if p.batch.waiting != nil {
+			fmt.Fprintln(&text, "where the pods go: name one policy, or -o json, which has it of all")
+		}
 	}
 	if err != nil {
 		return err
@@ -116,8 +122,8 @@ func (p *planInput) writeTables(w io.Writer, plans []plan, explain bool) error {
 	default:
 		running = fmt.Sprintf(" and %d that run", n)
 	}
-	fmt.Fprintf(w, "%s of %d tasks%s on %d nodes, %s; the bound is on the %s\n%s",
-		measureWords(p.objective), first.Tasks, running, first.Nodes, better, first.BoundOn, first.leftOut())
+	fmt.Fprintf(w, "%s of %s%s on %s, %s; the bound is on the %s\n%s",
+		measureWords(p.objective), count(first.Tasks, "task"), running, count(first.Nodes, "node"), better, first.BoundOn, first.leftOut())
 	if len(p.seeds) > 1 {
 		fmt.Fprintf(w, "mean +- standard deviation over %d seeds, %d to %d\n", len(p.seeds), p.seeds[0], p.seeds[len(p.seeds)-1])
 	}
@@ -344,15 +350,14 @@ func (p *planInput) writeReasons(w io.Writer, r *plan) {
 // performances is the performance of each workload of a co-location in words.
 func (p *planInput) performances(m interference.Model, class string, c cluster.Colocation) map[string]string {
 	out := map[string]string{}
-	row := m.Predict(place.ModelClass(m, class), history.Rate, []cluster.Colocation{c})[0]
-	for i, w := range c.Workloads() {
+	for w, e := range estimates(m, class, c) {
 		switch {
-		case !row[i].Known:
+		case !e.Known:
 			out[w] = "unknown"
-		case row[i].Measured:
-			out[w] = number(row[i].Value).text(3)
+		case e.Measured:
+			out[w] = number(e.Value).text(3)
 		default:
-			out[w] = number(row[i].Value).text(3) + " (predicted)"
+			out[w] = number(e.Value).text(3) + " (predicted)"
 		}
 	}
 	return out

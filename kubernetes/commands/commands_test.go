@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func start(t *testing.T) *bench {
 	if err := b.plane.AddNodes(t.Context(), controlplane.Nodes(4, controlplane.NodeShape{CPU: "4"})...); err != nil {
 		t.Fatal(err)
 	}
-	for name, mode := range map[string]string{"default-scheduler": "shadow", "ours": "enforce"} {
+	for name, mode := range map[string]string{"default-scheduler": "shadow", "ours": "enforce", "assisting": "assist"} {
 		text := fmt.Sprintf(`
 profiles:
 - schedulerName: %s
@@ -148,10 +149,26 @@ func TestCommandsOnARealPlane(t *testing.T) {
 	b.create("team-1", "blue", "ours", "100m", gang("2"))
 	b.says([]string{"explain", "group", "team"}, "placed\n2 of 2: ", "gang team (cotenant): 2 pods, at least 2 go together; 2 bound, 0 waiting")
 
+	// In the mode assist it is scores that choose, and no plan.
+	b.create("helped", "red", "assisting", "100m")
+	b.says([]string{"explain", "pod/helped", "--kubeconfig", b.plane.Kubeconfig()}, "scores together chose node-", "Cotenant's, in the mode assist, is one of them", "--model or --samples tells")
+	b.says([]string{"explain", "pods", "helped", "-n", "default", "--samples", b.samples, "--slots", "3"}, "its performance is ")
+	b.create("odd", "nobody-measured", "assisting", "100m")
+	b.says([]string{"explain", "pod/odd", "--samples", b.samples}, "without one of Cotenant's, which is in the mode assist", "nobody measured nobody-measured")
+	b.says([]string{"report", "shadow", "--samples", b.samples, "--slots", "3"}, "4 of 4 pods that a scheduler in the mode shadow saw (100 %) have a plan",
+		"4 pods placed in the modes assist and enforce can have no plan", "2 pods of workloads that are unknown, nobody-measured")
+
 	// Of the pods that wait, one does not fit, and one has no scheduler: a plan says
 	// where it would go.
 	b.says([]string{"plan", "services", "--cluster", "kubeconfig", "--samples", b.samples, "--slots", "3", "--policy", "greedy"},
 		"not all can be placed: ", "1 of 2 tasks not placed")
+	out = b.says([]string{"plan", "services", "--kubeconfig", b.plane.Kubeconfig(), "-n", "default", "--samples", b.samples, "--slots", "3"},
+		"metis, as cotenant-scheduler does, has a node for 1 of 2 pods that wait", "what runs (8 pods): mean performance 1.0000 now")
+	for _, line := range []string{`(?m)^default/huge +red +none +- +waits: 0 of 4 nodes fit`, `(?m)^default/orphan +red +node-\S+ +[0-9.-]+ +beside `} {
+		if !regexp.MustCompile(line).MatchString(out) {
+			b.Errorf("%s lacks %s", out, line)
+		}
+	}
 	if _, errs := b.run("plan", "services", "--cluster", b.plane.Kubeconfig(), "--context", "elsewhere"); !strings.Contains(errs, "no such context") {
 		t.Error(errs)
 	}

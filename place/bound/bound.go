@@ -195,8 +195,8 @@ func (p *problem) infeasible() error {
 			room += most * len(p.classes[i].nodes)
 		}
 		if room < n {
-			return fmt.Errorf("%w: %d tasks of %s are pending and at most %d fit by the constraints; lower the number or relax the rules for %s",
-				ErrInfeasible, n, name, room, name)
+			return fmt.Errorf("%w: at most %d of %d pending tasks of %s fit by the constraints; lower the number or relax the rules for %s",
+				ErrInfeasible, room, n, name, name)
 		}
 	}
 	for _, s := range p.shapes {
