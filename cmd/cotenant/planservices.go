@@ -437,6 +437,7 @@ func decide(ctx context.Context, policy place.Policy, req place.Request, limit t
 func (p *planInput) outcome(log io.Writer, plans []plan, failures []failure) error {
 	held := 0
 	for _, r := range plans {
+		p.warnLarger(log, &r)
 		if len(r.Unknown) > 0 {
 			fmt.Fprintf(log, "%s, seed %d: no value: nobody measured %s; %s\n", r.Policy, r.Seed, some(r.Unknown, 3), p.source.unmeasured())
 		}

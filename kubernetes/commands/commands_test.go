@@ -163,7 +163,7 @@ func TestCommandsOnARealPlane(t *testing.T) {
 	b.says([]string{"plan", "services", "--cluster", "kubeconfig", "--samples", b.samples, "--slots", "3", "--policy", "greedy"},
 		"not all can be placed: ", "1 of 2 tasks not placed")
 	out = b.says([]string{"plan", "services", "--kubeconfig", b.plane.Kubeconfig(), "-n", "default", "--samples", b.samples, "--slots", "3"},
-		"metis, as cotenant-scheduler does, has a node for 1 of 2 pods that wait", "what runs (8 pods): mean performance 1.0000 now")
+		"metis, as cotenant-scheduler does, has a node for 1 of 2 pods that wait", "what runs (8 pods): mean performance 1.0000 now", "more tasks than were ever measured together")
 	for _, line := range []string{`(?m)^default/huge +red +none +- +waits: 0 of 4 nodes fit`, `(?m)^default/orphan +red +node-\S+ +[0-9.-]+ +beside `} {
 		if !regexp.MustCompile(line).MatchString(out) {
 			b.Errorf("%s lacks %s", out, line)
