@@ -19,6 +19,7 @@ var layers = []string{
 	"cluster",
 	"cluster/clustertest",
 	"internal/whole",
+	"internal/misfit",
 	"internal/num",
 	"internal/tensors",
 	"internal/lp",

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // DecisionAnnotation is the annotation in which cotenant-scheduler records what
@@ -36,7 +38,7 @@ type Decision struct {
 func ParseDecision(text string) (Decision, error) {
 	var d Decision
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return Decision{}, fmt.Errorf("%.80q is no decision: %s", text, strings.TrimPrefix(err.Error(), "json: "))
+		return Decision{}, fmt.Errorf("%.80q is no decision: %w", text, misfit.JSON(err))
 	}
 	return d, nil
 }

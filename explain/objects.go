@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cotenant/cotenant/history/formats"
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // Objects are what accounts are made of.
@@ -224,7 +224,7 @@ func (out *Objects) gangObject(object []byte) error {
 
 func unmarshal(object []byte, into any) error {
 	if err := json.Unmarshal(object, into); err != nil {
-		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
+		return misfit.JSON(err)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // timeout bounds a request: a server that says nothing for this long is down.
@@ -61,7 +63,7 @@ func Open(file, context string) (*Cluster, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("there is no kubeconfig %s; check the path", where)
 	case err != nil:
-		return nil, fmt.Errorf("kubeconfig %s: %w", where, err)
+		return nil, fmt.Errorf("kubeconfig %s: %w; kubectl config view shows what kubectl makes of it", where, misfit.JSON(err))
 	case len(raw.Clusters) == 0 && len(raw.Contexts) == 0:
 		return nil, fmt.Errorf("kubeconfig %s: no cluster in it, or no such file; name one, or set KUBECONFIG", where)
 	}

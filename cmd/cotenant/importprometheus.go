@@ -73,7 +73,11 @@ func (f *prometheusFlags) run(cmd *cobra.Command) error {
 	}
 	client, err := prometheus.Open(c)
 	if err != nil {
-		return wrongUse("--config %s: %s (or --server)", f.config, err)
+		or := ""
+		if c.Server == "" {
+			or = " (or --server)"
+		}
+		return wrongUse("--config %s: %s%s", f.config, err, or)
 	}
 	kept, err := openPartial(f.out, f.fingerprint(c, text), span)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestImportPrometheusWrongUse(t *testing.T) {
 		{[]string{"--config", config, "--server", down.URL, "--window", "90s"}, exitWrongUse, "no multiple of step"},
 		{[]string{"--config", config, "--server", nothing.URL, "--since", "1h"}, exitFailed, "kube-state-metrics said nothing"},
 		{[]string{"--config", config, "--server", nothing.URL, "--since", "1h", "--strict"}, exitFailed, "half of it"},
-		{[]string{"--config", file(t, "bad.yaml", "workloads: [{name: a, rat: x}]")}, exitFailed, "line 1: field rat not found"},
+		{[]string{"--config", file(t, "bad.yaml", "workloads: [{name: a, rat: x}]")}, exitFailed, `line 1: unknown field "rat"`},
 	} {
 		_, stderr, code := cotenant(t, append([]string{"import", "prometheus"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // decodeStrict reads YAML or JSON into a value with json tags. A field that
@@ -20,7 +22,7 @@ func decodeStrict(what string, data []byte, into any) error {
 	var doc yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(untab(data)))
 	if err := decoder.Decode(&doc); err != nil {
-		return fmt.Errorf("%s: not YAML or JSON, or empty: %w", what, err)
+		return fmt.Errorf("%s: not YAML or JSON, or empty: %w", what, misfit.YAML(data, err))
 	}
 	if err := decoder.Decode(&yaml.Node{}); err == nil {
 		return fmt.Errorf("%s: more than one YAML document; keep one", what)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // Labels that name the class of a node or its devices, the first that is
@@ -33,7 +34,7 @@ type nodeObject struct {
 func readNode(m meta, object []byte) (cluster.Node, error) {
 	var n nodeObject
 	if err := json.Unmarshal(object, &n); err != nil {
-		return cluster.Node{}, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return cluster.Node{}, misfit.JSON(err)
 	}
 	if len(n.Status.Allocatable) == 0 {
 		return cluster.Node{}, errors.New("status.allocatable: missing; what the node can hold is not known")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // WorkloadLabel names the workload that a pod belongs to; it may be an annotation,
@@ -77,7 +78,7 @@ type pod struct {
 func (k *kubernetes) pod(m meta, object []byte) error {
 	var o podObject
 	if err := json.Unmarshal(object, &o); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return misfit.JSON(err)
 	}
 	switch o.Status.Phase {
 	case "Succeeded", "Failed":

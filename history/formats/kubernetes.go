@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cotenant/cotenant/cluster"
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // Cluster is a cluster as a file describes it. As JSON it is a cluster.Spec
@@ -274,7 +275,7 @@ func (k *kubernetes) item(object []byte, kind string) error {
 	}
 	var m meta
 	if err := json.Unmarshal(object, &m); err != nil {
-		return k.bad(n, errors.New(strings.TrimPrefix(err.Error(), "json: ")))
+		return k.bad(n, misfit.JSON(err))
 	}
 	if m.Kind == "" {
 		m.Kind = kind

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history"
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // ReadSamples reads samples in any of the formats, told apart by content: our
@@ -81,7 +81,7 @@ func ReadCluster(r io.Reader, o Options) (Cluster, Report, error) {
 	dec.DisallowUnknownFields()
 	var c Cluster
 	if err := dec.Decode(&c); err != nil {
-		return Cluster{}, rep.Report, rep.fatal("byte %d: %s", dec.InputOffset(), strings.TrimPrefix(truncated(err).Error(), "json: "))
+		return Cluster{}, rep.Report, rep.fatal("byte %d: %s", dec.InputOffset(), misfit.JSON(truncated(err)))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Cluster{}, rep.Report, rep.fatal("byte %d: more than one JSON object", dec.InputOffset())

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // Config says what to ask, and of whom.
@@ -67,15 +69,15 @@ type Rates map[string]float64
 func (r *Rates) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		var one float64
-		if err := n.Decode(&one); err != nil {
-			return err
+		if n.Decode(&one) != nil {
+			return fmt.Errorf("line %d: alone: %q is no rate; give a number, or one by class", n.Line, n.Value)
 		}
 		*r = Rates{"": one}
 		return nil
 	}
 	var by map[string]float64
-	if err := n.Decode(&by); err != nil {
-		return err
+	if n.Decode(&by) != nil {
+		return fmt.Errorf("line %d: alone: not all of it are rates by class, such as {c5: 120, m5: 90}", n.Line)
 	}
 	*r = by
 	return nil
@@ -86,6 +88,9 @@ type Duration time.Duration
 
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: a list or a mapping, where a duration such as 30s belongs", n.Line)
+	}
 	v, err := ParseDuration(n.Value)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", n.Line, err)
@@ -136,7 +141,7 @@ func ReadConfig(text []byte, name string) (Config, error) {
 		if errors.Is(err, io.EOF) {
 			return c, fmt.Errorf("%s: it is empty; name the workloads and their queries (docs/formats.md, \"Prometheus\")", name)
 		}
-		return c, fmt.Errorf("%s: %s", name, strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
+		return c, fmt.Errorf("%s: %w; docs/formats.md (\"Prometheus\") has an example", name, misfit.YAML(text, err))
 	}
 	var more yaml.Node
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
@@ -243,9 +248,8 @@ func (w *Workload) check(seen map[string]bool) (err error) {
 
 // whole is an expression that matches whole names, as PromQL has it.
 func whole(text string) (*regexp.Regexp, error) {
-	e, err := regexp.Compile("^(?:" + text + ")$")
-	if err != nil {
-		return nil, fmt.Errorf("%q is no regular expression: %w", text, err)
+	if _, err := regexp.Compile(text); err != nil {
+		return nil, fmt.Errorf("%q is no regular expression: %s", text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	return e, nil
+	return regexp.Compile("^(?:" + text + ")$")
 }
