@@ -109,18 +109,6 @@ func (f *fitted) Predict(class string, metric history.Metric, cs []cluster.Coloc
 	})
 }
 
-// Most is the most tasks in a co-location that was measured, as far as the model
-// holds what it was fitted on; 0 where it does not. Beyond it all is a guess.
-func (f *fitted) Most() int {
-	most := 0
-	if f.data != nil {
-		for _, r := range f.data.rows {
-			most = max(most, r.tasks())
-		}
-	}
-	return most
-}
-
 // overridden is a model whose answers give way to the measurements of another
 // set of samples.
 type overridden struct {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/cotenant/cotenant/cluster"
 	"github.com/cotenant/cotenant/history/formats"
+	"github.com/cotenant/cotenant/interference"
 	"github.com/cotenant/cotenant/live"
+	"github.com/cotenant/cotenant/place"
 )
 
 // clusterFlags say where tasks can go, and under which rules.
@@ -237,12 +239,31 @@ func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, stric
 	if f.left = waitUnknown(&c, known); len(f.left) > 0 {
 		fmt.Fprintf(log, "--cluster: of what waits, %s left out: nobody measured the workload\n", count(len(f.left), "pod"))
 	}
-	for i := range c.Nodes {
-		if n := &c.Nodes[i]; f.slots > 0 && (n.Slots == 0 || n.Slots > f.slots) {
-			n.Slots = f.slots
+	f.limit(&c.Spec, src)
+	return c, nil
+}
+
+// limit gives each node as many slots as --slots says or, as the scheduler does,
+// as were measured together on its class. One that has as many tasks or more gets
+// no others.
+func (f *clusterFlags) limit(spec *cluster.Spec, src *source) {
+	tasks := map[string]int{}
+	for _, r := range spec.Running {
+		tasks[r.Node]++
+	}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		most := f.slots
+		if most == 0 {
+			most = interference.Most(src.belief, place.ModelClass(src.belief, n.Class))
+		}
+		if most == 0 || n.Slots > 0 && n.Slots <= most {
+			continue
+		}
+		if n.Slots = most; tasks[n.Name] >= most {
+			n.Slots, n.Unschedulable = tasks[n.Name], true
 		}
 	}
-	return c, nil
 }
 
 // reserve takes the running tasks of unknown workloads out of the cluster,

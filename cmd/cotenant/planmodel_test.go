@@ -137,11 +137,15 @@ func TestAModelOfOtherWorkloads(t *testing.T) {
 	}
 }
 
-func TestWithoutSlotsAModelDoesNotSayHowManyShareANode(t *testing.T) {
-	path := model(t, interference.KindLinear, "testdata/samples.jsonl")
-	_, errs, code := cotenant(t, "plan", "services", "--model", path, "--batch", "testdata/batch.csv", "--nodes", "3")
-	if code != exitWrongUse || !strings.Contains(errs, "--slots is missing") {
+func TestAModelSaysHowManyWereMeasuredTogether(t *testing.T) {
+	path := model(t, interference.KindLinear, "testdata/samples.jsonl") // up to 3
+	batch := file(t, "b.csv", "cache,train,web\n4,4,2\n")
+	_, errs, code := cotenant(t, "plan", "services", "--model", path, "--batch", batch, "--nodes", "3")
+	if code != exitFailed || !strings.Contains(errs, "10 tasks") || !strings.Contains(errs, "9 free slots") {
 		t.Errorf("exit %d, stderr %q", code, errs)
+	}
+	if _, errs, code := cotenant(t, "plan", "services", "--model", path, "--batch", batch, "--nodes", "3", "--slots", "4"); code != exitDone {
+		t.Errorf("with --slots: exit %d, stderr %q", code, errs)
 	}
 }
 

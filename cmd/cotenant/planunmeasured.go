@@ -9,7 +9,7 @@ import (
 // together. A policy cannot tell such co-locations apart where nobody knows what
 // they are worth: those that search then fill few nodes with all that is left.
 func (p *planInput) warnLarger(log io.Writer, r *plan) {
-	most := p.source.together()
+	most := p.source.most
 	if most == 0 {
 		return
 	}
@@ -28,14 +28,4 @@ func (p *planInput) warnLarger(log io.Writer, r *plan) {
 	}
 	fmt.Fprintf(log, "%s, seed %d: WARNING: %d of %s would hold more tasks than were ever measured together, %d in all and up to %d on one, where %d are measured: %s; --slots %d keeps to what was measured, as slotsPerNode: %d does for cotenant-scheduler\n",
 		r.Policy, r.Seed, nodes, count(r.Nodes, "node"), tasks, largest, most, worth, most, most)
-}
-
-// together is the most tasks in a co-location that anybody measured; 0 where the
-// model does not hold what it was fitted on.
-func (s *source) together() int {
-	most := s.most
-	if m, ok := s.belief.(interface{ Most() int }); ok {
-		most = max(most, m.Most())
-	}
-	return most
 }

@@ -11,7 +11,7 @@ import (
 // what was.
 func TestPlanWarnsOfLargerColocationsThanWereMeasured(t *testing.T) {
 	batch, cluster := file(t, "b.csv", "cache,train,web\n4,4,4\n"), file(t, "c.json", waitingPods)
-	args := []string{"plan", "services", "--cluster", cluster, "--batch", batch, "--policy", "metis,spread"}
+	args := []string{"plan", "services", "--cluster", cluster, "--batch", batch, "--policy", "metis,spread", "--slots", "8"}
 	_, errs, code := cotenant(t, append(args, "--samples", "testdata/samples.jsonl")...)
 	for _, want := range []string{"metis, seed 1: WARNING: ", "spread, seed 1: WARNING: 2 of 2 nodes would hold more tasks than were ever measured together, 13 in all and up to 7 on one, where 3 are measured", "is not known", "--slots 3 keeps"} {
 		if code != exitDone || !strings.Contains(errs, want) {

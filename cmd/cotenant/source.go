@@ -94,6 +94,9 @@ func (f *sourceFlags) load(in *inputs, log io.Writer) (*source, error) {
 			return nil, err
 		}
 		s.belief, s.beliefName = m, "model "+f.model
+		for _, class := range m.Classes() {
+			s.most = max(s.most, interference.Most(m, class))
+		}
 	}
 	return s, nil
 }

@@ -48,21 +48,12 @@ const mostSums = 1 << 17
 
 // PreScore implements framework.PreScorePlugin: it scores in the mode assist,
 // what the model knows.
-func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	if p.args.ModeOf(pod.Namespace) != config.Assist {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	s, w := p.brain.Now(), pods.Workload(pod)
 	if !s.Known(w) {
-		return fwk.NewStatus(fwk.Skip)
-	}
-	if len(nodes) > 0 { // a model that panics does so here, before anything is scored by it
-		p.scores.sum(s, s.Class(pods.Class(nodes[0].Node())), colocation(nodes[0], s).With(w))
-	}
-	if words := p.scores.broken(s); words != "" {
-		why := plan.Reason{Code: plan.PolicyPanicked, Words: "the model panicked: " + words}
-		d.give(why)
-		p.record.fallback(pod, why)
 		return fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(scoreKey, &gains{s, w})
@@ -74,8 +65,13 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 func (p *Plugin) assisted(state fwk.CycleState, pod *v1.Pod, node string) {
 	s := p.brain.Now()
 	d := &Decision{explain.Decision{Mode: string(config.Assist), Version: s.Version, Policy: "score", Node: node}}
+	var why plan.Reason
 	if w := pods.Workload(pod); !s.Known(w) {
-		why := unknown(s, w)
+		why = unknown(s, w)
+	} else if words := p.scores.broken(s); words != "" {
+		why = plan.Reason{Code: plan.PolicyPanicked, Words: "the model panicked: " + words}
+	}
+	if why.Code != "" {
 		d.give(why)
 		p.record.fallback(pod, why)
 	}
