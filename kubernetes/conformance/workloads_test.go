@@ -34,8 +34,8 @@ func colours(t *testing.T, c controlplane.Config, nodes int, shape controlplane.
 	}
 	text := "profiles:\n"
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
-		text += fmt.Sprintf("- {schedulerName: %s, plugins: {multiPoint: {enabled: [{name: Cotenant}]}}, pluginConfig: [{name: Cotenant, args: {%s, policy: {name: greedy}, samples: {path: %q}}}]}\n",
-			name, profiles[name], samples)
+		text += fmt.Sprintf("- {schedulerName: %s, plugins: {multiPoint: {enabled: [{name: Cotenant}]}}, pluginConfig: [%s, {name: Cotenant, args: {%s, policy: {name: greedy}, samples: {path: %q}}}]}\n",
+			name, noDefaultSpread, profiles[name], samples)
 	}
 	s, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{Name: "ours", Program: "cotenant-scheduler", Configuration: text})
 	if err != nil {
@@ -43,6 +43,10 @@ func colours(t *testing.T, c controlplane.Config, nodes int, shape controlplane.
 	}
 	return w, s
 }
+
+// noDefaultSpread leaves out the scheduler's default for spread, with which it signs
+// no pod: pods that it does not sign it does not batch.
+const noDefaultSpread = "{name: PodTopologySpread, args: {defaultingType: List}}"
 
 func template(colour, scheduler string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
@@ -210,4 +214,57 @@ func TestProfilesHaveModes(t *testing.T) {
 		}
 		return true, nil
 	})
+}
+
+// OpportunisticBatching takes a pod by the scores of the one before where the two
+// are alike: with our plugin in shadow and assist, and for workloads that it does not
+// know, as without it.
+func TestBatchingStaysOn(t *testing.T) {
+	const pods = 30
+	for _, c := range []struct{ name, args, colour string }{
+		{"stock", "", "red"}, {"shadow", "mode: shadow", "red"}, {"assist", "mode: assist", "red"}, {"enforce unknown", "mode: enforce", "mauve"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shape := controlplane.NodeShape{CPU: "1"} // one pod each, or none is batched
+			var w *world
+			var s *controlplane.RunningScheduler
+			if c.args == "" {
+				plane := planetest.Start(t, controlplane.Config{}, "kube-scheduler")
+				w = &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}
+				w.nodes(pods, shape, nil)
+				var err error
+				text := "profiles: [{schedulerName: default-scheduler, pluginConfig: [" + noDefaultSpread + "]}]\n"
+				if s, err = plane.StartScheduler(t.Context(), controlplane.Scheduler{Program: "kube-scheduler", Configuration: text}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				w, s = colours(t, controlplane.Config{}, pods, shape, map[string]string{corev1.DefaultSchedulerName: c.args})
+			}
+			for i := range pods {
+				p := coloured(fmt.Sprint("p-", i), c.colour, "")
+				p.Labels = nil // no Service would select it, and its spread is nobody's wish
+				w.create(p)
+			}
+			for i := range pods {
+				w.on(fmt.Sprint("p-", i))
+			}
+			used := 0.0
+			w.until("most pods are batched", func() (bool, error) {
+				families, err := s.Metrics(w.ctx)
+				if err != nil {
+					return false, err
+				}
+				used = 0
+				for _, m := range families["scheduler_batch_attempts_total"].GetMetric() {
+					for _, l := range m.GetLabel() {
+						if l.GetValue() == "hint_used" {
+							used += m.GetCounter().GetValue()
+						}
+					}
+				}
+				return used >= pods/2, fmt.Errorf("%g of %d pods were", used, pods)
+			})
+			t.Logf("%g of %d pods were batched", used, pods)
+		})
+	}
 }
