@@ -42,8 +42,9 @@ type Shadow struct {
 	Valued  int      `json:"valued"`
 	Actual  *float64 `json:"mean_performance"`
 	Planned *float64 `json:"mean_performance_planned"`
-	// Gain is Planned/Actual - 1; null also where fewer than half of Pods are Valued,
-	// which say nothing of the others.
+	// Gain is Planned/Actual - 1; null also where more than a tenth of Pods are not
+	// Valued: those are the ones in crowds that nobody measured, and what is said of the
+	// others is biased.
 	Gain *float64 `json:"gain"`
 	// Silent are co-locations about which the model is silent, sorted.
 	Silent    []string         `json:"silent"`
@@ -250,7 +251,7 @@ func (w *World) compare(s *Shadow, actual, planned map[cluster.TaskID]int, told,
 		return mean(sum, n)
 	}
 	s.Actual, s.Planned = mean(all.before, all.valued), byPlans(all.after, all.valued)
-	if s.Planned != nil && 2*s.Valued >= s.Pods {
+	if s.Planned != nil && 10*s.Valued >= 9*s.Pods {
 		s.Gain = Finite(all.after/all.before - 1)
 	}
 	s.Workloads = []ShadowWorkload{}

@@ -30,8 +30,9 @@ type clusterFlags struct {
 	workloads   string
 	constraints string
 
-	declared []string       // by the file of --workloads
-	left     []cluster.Task // that wait and of which nobody knows the workload
+	declared []string        // by the file of --workloads
+	left     []cluster.Task  // that wait and of which nobody knows the workload
+	waiting  []cluster.Group // in all namespaces
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -210,8 +211,9 @@ func (f *clusterFlags) snapshot(in *inputs, log io.Writer, strict bool) (formats
 	if len(c.Nodes) == 0 {
 		return c, fmt.Errorf("--cluster: %s: no nodes; get nodes and pods together", name)
 	}
+	f.waiting = c.Pending
 	if f.namespace != "" {
-		c.Pending = slices.DeleteFunc(c.Pending, func(g cluster.Group) bool {
+		c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), func(g cluster.Group) bool {
 			return len(g.Tasks) == 0 || !strings.HasPrefix(string(g.Tasks[0].ID), f.namespace+"/")
 		})
 	}
@@ -239,6 +241,7 @@ func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, stric
 	if f.left = waitUnknown(&c, known); len(f.left) > 0 {
 		fmt.Fprintf(log, "--cluster: of what waits, %s left out: nobody measured the workload\n", count(len(f.left), "pod"))
 	}
+	forget(&c.Constraints, known, nil, f.waiting)
 	f.limit(&c.Spec, src)
 	return c, nil
 }
@@ -260,9 +263,7 @@ func (f *clusterFlags) limit(spec *cluster.Spec, src *source) {
 		if most == 0 || n.Slots > 0 && n.Slots <= most {
 			continue
 		}
-		if n.Slots = most; tasks[n.Name] >= most {
-			n.Slots, n.Unschedulable = tasks[n.Name], true
-		}
+		n.Slots = max(most, tasks[n.Name])
 	}
 }
 
@@ -302,13 +303,10 @@ func reserve(spec *cluster.Spec, known []string) (gone []string) {
 			n.Unschedulable = true
 		}
 	}
+	forget(&spec.Constraints, known, spec.Running, nil)
 	spec.Running = kept
 	slices.Sort(gone)
 	gone = slices.Compact(gone)
-	for _, w := range gone {
-		delete(spec.Constraints.NodeSelector, w)
-		delete(spec.Constraints.Tolerations, w)
-	}
 	spec.Workloads = slices.DeleteFunc(slices.Clone(spec.Workloads), func(w cluster.Workload) bool { return slices.Contains(gone, w.Name) })
 	return gone
 }
@@ -330,6 +328,30 @@ func waitUnknown(c *formats.Cluster, known []string) (left []cluster.Task) {
 	}
 	c.Pending = kept
 	return left
+}
+
+// forget drops the rules of tasks whose workloads nobody measured: none of them is
+// placed. Rules about workloads that no task has stay, to be refused as misspelt.
+func forget(c *cluster.Constraints, known []string, runs []cluster.Running, waiting []cluster.Group) {
+	there := map[string]bool{}
+	for i := range runs {
+		there[runs[i].Workload] = true
+	}
+	for _, g := range waiting {
+		for _, t := range g.Tasks {
+			there[t.Workload] = true
+		}
+	}
+	gone := func(w string) bool { return there[w] && !slices.Contains(known, w) }
+	for w := range there {
+		if gone(w) {
+			delete(c.MaxPerNode, w)
+			delete(c.NodeSelector, w)
+			delete(c.Tolerations, w)
+		}
+	}
+	c.AntiAffinity = slices.DeleteFunc(slices.Clone(c.AntiAffinity), func(a cluster.AntiAffinity) bool { return gone(a.A) || gone(a.B) })
+	c.Spread = slices.DeleteFunc(slices.Clone(c.Spread), func(s cluster.Spread) bool { return gone(s.Workload) })
 }
 
 // origin names the file that an error of cluster.NewSnapshot is about: rules

@@ -12,7 +12,7 @@ const waitingPods = `{"kind":"List","items":[
  {"kind":"Pod","metadata":{"name":"t1","namespace":"a","labels":{"cotenant.dev/workload":"train"}},"spec":{"nodeName":"n1","containers":[{"name":"c"}]},"status":{"phase":"Running"}},
  {"kind":"Pod","metadata":{"name":"t2","namespace":"a","labels":{"cotenant.dev/workload":"train"}},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Pending"}},
  {"kind":"Pod","metadata":{"name":"huge","namespace":"b","labels":{"cotenant.dev/workload":"cache"}},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"64"}}}]},"status":{"phase":"Pending"}},
- {"kind":"Pod","metadata":{"name":"odd","namespace":"b","labels":{"cotenant.dev/workload":"foo"}},"spec":{"containers":[{"name":"c"}]},"status":{"phase":"Pending"}}]}`
+ {"kind":"Pod","metadata":{"name":"odd","namespace":"b","labels":{"cotenant.dev/workload":"foo"}},"spec":{"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"own","operator":"Exists"}],"nodeSelector":{"disk":"ssd"},"containers":[{"name":"c"}]},"status":{"phase":"Pending"}}]}`
 
 // Pods that wait are planned for by one policy, which is said; each has its node or
 // the one reason why it waits, and the plan is held against what is.

@@ -23,7 +23,7 @@ func reportShadowCommand() *cobra.Command {
 		Long: `Compare where pods are with where cotenant-scheduler, in the mode shadow, would
 have put them: the mean performance of both by --model or --samples, the share of
 pods with a plan, and how many of them would have other neighbours. Where fewer
-than half of the pods can be valued, no gain of all is told.
+than nine in ten of the pods can be valued, no gain of all is told: give a model, too.
 
 Plans are read from the events CotenantShadow, which an API server keeps for an
 hour (its flag --event-ttl): report within it, or save them with kubectl get
@@ -128,7 +128,7 @@ func shadowWords(s explain.Shadow, silent string) []string {
 		say("not in what follows%s", text)
 	}
 	if s.Valued < s.Pods {
-		say("%s left out of the means: %s %s; a model (cotenant fit) beside --samples predicts it, --slots keeps plans to what was measured if it is what slotsPerNode says",
+		say("%s left out of the means: %s %s; --model with a model of the samples (cotenant fit --out) predicts it",
 			count(s.Pods-s.Valued, "pod"), silent, some(s.Silent, 3))
 	}
 	return lines

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -31,12 +32,15 @@ type gangObjects struct {
 
 	mu   sync.Mutex
 	said map[formats.GangResource]map[cache.ObjectName]formats.GangObject
+	// unread says why a kind that the API server has is not read; "" where it is.
+	unread map[formats.GangResource]string
 }
 
 func newGangObjects(served discovery.DiscoveryInterface, objects dynamic.Interface, logger klog.Logger) *gangObjects {
 	return &gangObjects{
 		served: served, kinds: served, objects: objects, logger: logger,
 		watched: map[formats.GangResource]context.CancelFunc{}, said: map[formats.GangResource]map[cache.ObjectName]formats.GangObject{},
+		unread: map[formats.GangResource]string{},
 	}
 }
 
@@ -57,6 +61,22 @@ func (o *gangObjects) of(namespace string, gang *pods.Gang) (g formats.GangObjec
 		}
 	}
 	return g
+}
+
+// hidden says why an object that may say a gang's number is not read; "" where it is
+// read, or there is none of the kind.
+func (o *gangObjects) hidden(convention string) string {
+	if o == nil {
+		return ""
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range formats.GangResources {
+		if why := o.unread[r]; why != "" && r.Convention == convention {
+			return why
+		}
+	}
+	return ""
 }
 
 // lookForKinds is how often the API server is asked which kinds it has: one may
@@ -128,6 +148,7 @@ func (o *gangObjects) watch(ctx context.Context, r formats.GangResource) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.said, r)
+		delete(o.unread, r)
 	}
 	resource := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 	informer := dynamicinformer.NewFilteredDynamicInformer(o.objects, resource, "", 0, cache.Indexers{}, nil).Informer()
@@ -143,8 +164,25 @@ func (o *gangObjects) watch(ctx context.Context, r formats.GangResource) {
 			}
 		},
 	})
-	o.logger.Info("Gangs of a kind are read", "kind", r.Kind, "version", resource.GroupVersion())
+	// It fails only on an informer that runs.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if ctx.Err() == nil && !informer.HasSynced() {
+			o.unread[r] = fmt.Sprintf("the %s of %s is not read: %v", r.Kind, resource.GroupVersion(), err)
+		}
+	})
 	go informer.RunWithContext(ctx)
+	go func() {
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			return
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.unread, r)
+		o.logger.Info("Gangs of a kind are read", "kind", r.Kind, "version", resource.GroupVersion())
+	}()
 }
 
 // take takes in an object.

@@ -89,8 +89,14 @@ func (p *Plugin) letGo(now time.Time) {
 	quiet := p.args.GangWindow.Duration
 	list, guesses := p.waiting.due(now, p.args.GroupWindow.Duration, quiet, p.owners.want)
 	for _, g := range guesses {
-		p.record.event(g.pod, v1.EventTypeNormal, explain.UnnumberedEvent,
-			"neither pods nor an object say how many pods of gang %s go together: those %d that are there do, since for %s no other has come", g.gang, g.n, quiet)
+		kind, why := v1.EventTypeNormal, "neither pods nor an object say"
+		if _, gang := groupOf(g.pod); gang != nil {
+			if hidden := p.objects.hidden(gang.Convention); hidden != "" {
+				kind, why = v1.EventTypeWarning, hidden+"; it is not known"
+			}
+		}
+		p.record.event(g.pod, kind, explain.UnnumberedEvent,
+			"%s how many pods of gang %s go together: those %d that are there do, since for %s no other has come", why, g.gang, g.n, quiet)
 	}
 	p.activate(list)
 }

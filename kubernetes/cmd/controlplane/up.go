@@ -131,6 +131,9 @@ func up(cmd *cobra.Command, f upFlags) (err error) {
 		return interrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
+	if err := allowGangs(ctx, plane); err != nil {
+		return interrupted(ctx, err)
+	}
 	if err := plane.AddNodes(ctx, controlplane.Nodes(f.nodes, f.shape)...); err != nil {
 		return interrupted(ctx, err)
 	}
