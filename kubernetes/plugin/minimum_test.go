@@ -2,12 +2,15 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +47,36 @@ func TestGangWithoutANumberWaitsUntilNoMoreCome(t *testing.T) {
 		}
 	}
 	w.settles(4)
+}
+
+// An object that the scheduler has no right to read is no object that says nothing.
+func TestGangObjectsThatMayNotBeRead(t *testing.T) {
+	volcano := formats.GangResources[2]
+	resource := schema.GroupVersionResource{Group: volcano.Group, Version: volcano.Version, Resource: volcano.Resource}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "PodGroupList"})
+	var may atomic.Bool
+	client.PrependReactor("list", volcano.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		return !may.Load(), nil, apierrors.NewForbidden(resource.GroupResource(), "", errors.New("no such right"))
+	})
+	o := newGangObjects(&fake.FakeDiscovery{Fake: &clienttesting.Fake{}}, client, klog.Background())
+	o.watch(t.Context(), volcano)
+	defer o.watched[volcano]()
+	until := func(hidden bool) (why string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			if why = o.hidden(pods.Volcano); (why != "") == hidden {
+				return why
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%q", why)
+			}
+		}
+	}
+	if why := until(true); !strings.Contains(why, "PodGroup of scheduling.volcano.sh/v1beta1") || !strings.Contains(why, "no such right") {
+		t.Error(why)
+	}
+	may.Store(true)
+	until(false)
 }
 
 // Objects are read from when their kind is served, and forgotten with it.
