@@ -38,7 +38,7 @@ type clusterFlags struct {
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.nodes, "nodes", "", "`[class:]N[xDEVICES][,...]`, such as 81 or v100:4x4,k80:2x8")
-	fl.IntVar(&f.slots, "slots", 0, "most tasks on a node, `N` (default: of --nodes the most that were measured together, of --cluster as the node says)")
+	fl.IntVar(&f.slots, "slots", 0, "most tasks on a node, `N` (default: the most that were measured together; of a node of --cluster on its class)")
 	fl.IntVar(&f.zones, "zones", 0, "label the nodes in turn with `N` zones ("+cluster.ZoneKey+"=zone-0, ...)")
 	fl.StringArrayVar(&f.capacity, "capacity", nil, "what each node of --nodes has: `[class:]cpu=16,memory=64Gi`; needed where --workloads has requests")
 	fl.StringVar(&f.cluster, "cluster", "", "instead of --nodes: a `FILE` by kubectl get nodes,pods -A -o json|yaml, a cluster in our own JSON, or a kubeconfig: that cluster as it is now (the word kubeconfig is the one that kubectl uses)")
@@ -241,7 +241,16 @@ func (f *clusterFlags) readCluster(in *inputs, log io.Writer, src *source, stric
 	if f.left = waitUnknown(&c, known); len(f.left) > 0 {
 		fmt.Fprintf(log, "--cluster: of what waits, %s left out: nobody measured the workload\n", count(len(f.left), "pod"))
 	}
-	forget(&c.Constraints, known, nil, f.waiting)
+	// Rules about workloads that no task has stay, to be refused as misspelt.
+	var gone []string
+	for _, g := range f.waiting {
+		for _, t := range g.Tasks {
+			if !slices.Contains(known, t.Workload) {
+				gone = append(gone, t.Workload)
+			}
+		}
+	}
+	forget(&c.Constraints, gone)
 	f.limit(&c.Spec, src)
 	return c, nil
 }
@@ -303,10 +312,10 @@ func reserve(spec *cluster.Spec, known []string) (gone []string) {
 			n.Unschedulable = true
 		}
 	}
-	forget(&spec.Constraints, known, spec.Running, nil)
 	spec.Running = kept
 	slices.Sort(gone)
 	gone = slices.Compact(gone)
+	forget(&spec.Constraints, gone)
 	spec.Workloads = slices.DeleteFunc(slices.Clone(spec.Workloads), func(w cluster.Workload) bool { return slices.Contains(gone, w.Name) })
 	return gone
 }
@@ -330,28 +339,16 @@ func waitUnknown(c *formats.Cluster, known []string) (left []cluster.Task) {
 	return left
 }
 
-// forget drops the rules of tasks whose workloads nobody measured: none of them is
-// placed. Rules about workloads that no task has stay, to be refused as misspelt.
-func forget(c *cluster.Constraints, known []string, runs []cluster.Running, waiting []cluster.Group) {
-	there := map[string]bool{}
-	for i := range runs {
-		there[runs[i].Workload] = true
+// forget drops the rules that name workloads which are gone.
+func forget(c *cluster.Constraints, gone []string) {
+	named := func(w string) bool { return slices.Contains(gone, w) }
+	for _, w := range gone {
+		delete(c.MaxPerNode, w)
+		delete(c.NodeSelector, w)
+		delete(c.Tolerations, w)
 	}
-	for _, g := range waiting {
-		for _, t := range g.Tasks {
-			there[t.Workload] = true
-		}
-	}
-	gone := func(w string) bool { return there[w] && !slices.Contains(known, w) }
-	for w := range there {
-		if gone(w) {
-			delete(c.MaxPerNode, w)
-			delete(c.NodeSelector, w)
-			delete(c.Tolerations, w)
-		}
-	}
-	c.AntiAffinity = slices.DeleteFunc(slices.Clone(c.AntiAffinity), func(a cluster.AntiAffinity) bool { return gone(a.A) || gone(a.B) })
-	c.Spread = slices.DeleteFunc(slices.Clone(c.Spread), func(s cluster.Spread) bool { return gone(s.Workload) })
+	c.AntiAffinity = slices.DeleteFunc(slices.Clone(c.AntiAffinity), func(a cluster.AntiAffinity) bool { return named(a.A) || named(a.B) })
+	c.Spread = slices.DeleteFunc(slices.Clone(c.Spread), func(s cluster.Spread) bool { return named(s.Workload) })
 }
 
 // origin names the file that an error of cluster.NewSnapshot is about: rules

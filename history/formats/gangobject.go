@@ -2,9 +2,10 @@ package formats
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cotenant/cotenant/internal/misfit"
 )
 
 // GangResource is where an API server has objects that say how many pods of a
@@ -82,12 +83,12 @@ func ReadGangObject(object []byte) (GangObject, error) {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
 	if err := json.Unmarshal(object, &o); err != nil {
-		return GangObject{}, gangError(err)
+		return GangObject{}, misfit.JSON(err)
 	}
 	g := GangObject{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
 	text, _ := json.Marshal(o.Spec) // it was JSON a moment ago
 	if err := json.Unmarshal(text, &spec); err != nil {
-		return GangObject{}, gangError(err)
+		return GangObject{}, misfit.JSON(err)
 	}
 	g.Minimum = max(spec.MinMember, spec.SchedulingPolicy.Gang.MinCount, spec.RunPolicy.SchedulingPolicy.MinAvailable, 0)
 	seconds := max(spec.ScheduleTimeoutSeconds, spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds, 0)
@@ -106,7 +107,7 @@ func ReadGangObject(object []byte) (GangObject, error) {
 			Replicas *int `json:"replicas"`
 		}
 		if err := json.Unmarshal(text, &roles); err != nil {
-			return GangObject{}, gangError(err)
+			return GangObject{}, misfit.JSON(err)
 		}
 		for _, r := range roles {
 			g.Minimum += orOne(r.Replicas)
@@ -144,7 +145,3 @@ func orOne(n *int) int {
 
 // mostReplicas keeps what is summed up from overflowing.
 const mostReplicas = 1 << 20
-
-func gangError(err error) error {
-	return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "json: "))
-}

@@ -156,7 +156,12 @@ func (r *JobsResult) summary(jct, wait []float64) {
 	r.MeanJCT, r.MeanWait, r.MaxWait = mean(jct), mean(wait), slices.Max(wait)
 	jct = slices.Sorted(slices.Values(jct))
 	n := len(jct)
-	r.MedianJCT, r.P95JCT = (jct[(n-1)/2]+jct[n/2])/2, jct[(n*95+99)/100-1]
+	r.MedianJCT, r.P95JCT = (jct[(n-1)/2]+jct[n/2])/2, nearest(jct, 95)
+}
+
+// nearest is a percentile of what is sorted, by the nearest rank.
+func nearest(sorted []float64, percent int) float64 {
+	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
 // Simulated is a simulator's result in the same words.

@@ -38,8 +38,8 @@ func quantile(f *dto.MetricFamily, q float64) float64 {
 	return from
 }
 
-// byLabel sums a counter by the values of a label.
-func byLabel(f *dto.MetricFamily, label string) map[string]float64 {
+// ByLabel sums a counter by the values of a label.
+func ByLabel(f *dto.MetricFamily, label string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, m := range f.GetMetric() {
 		for _, l := range m.GetLabel() {

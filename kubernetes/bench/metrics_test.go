@@ -65,7 +65,7 @@ func TestQuantile(t *testing.T) {
 
 func TestSumsByLabelAndPrefix(t *testing.T) {
 	all := families(t)
-	if got := byLabel(all["tries_total"], "result"); got["scheduled"] != 7 || got["error"] != 1 || len(got) != 2 {
+	if got := ByLabel(all["tries_total"], "result"); got["scheduled"] != 7 || got["error"] != 1 || len(got) != 2 {
 		t.Errorf("by result: %v", got)
 	}
 	if got := totals(all, "tries_"); got["tries_total"] != 8 || len(got) != 1 {

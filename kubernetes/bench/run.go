@@ -225,8 +225,8 @@ func (t Trial) result(ctx context.Context, scheduler *controlplane.RunningSchedu
 	r.SLI99 = quantile(metrics["scheduler_pod_scheduling_sli_duration_seconds"], .99)
 	r.Attempt99 = quantile(metrics["scheduler_scheduling_attempt_duration_seconds"], .99)
 	r.Wait99 = seen.wait99()
-	r.Attempts = byLabel(metrics["scheduler_schedule_attempts_total"], "result")
-	r.Requests = byLabel(metrics["rest_client_requests_total"], "method")
+	r.Attempts = ByLabel(metrics["scheduler_schedule_attempts_total"], "result")
+	r.Requests = ByLabel(metrics["rest_client_requests_total"], "method")
 	r.Own = totals(metrics, "cotenant_")
 	return r, nil
 }

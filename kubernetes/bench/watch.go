@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -107,8 +106,7 @@ func (b *bindings) wait99() float64 {
 	if len(b.waits) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(b.waits))
-	return sorted[int(math.Ceil(.99*float64(len(sorted))))-1]
+	return nearest(slices.Sorted(slices.Values(b.waits)), 99)
 }
 
 // where is the node that a pod was bound to, "" where it was not.

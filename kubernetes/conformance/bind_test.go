@@ -24,18 +24,8 @@ func TestBindingsThatFail(t *testing.T) {
 			plane := planetest.Start(t, controlplane.Config{}, c.Program)
 			w := &world{T: t, ctx: t.Context(), plane: plane, kube: plane.Client()}
 			w.nodes(1, controlplane.NodeShape{CPU: "1"}, nil)
-			truth, err := bench.ReadTruth("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			configuration, err := c.For(truth, plane.Dir())
-			if err != nil {
-				t.Fatal(err)
-			}
 			allow := w.refuseToBind()
-			if _, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{Program: c.Program, Configuration: configuration}); err != nil {
-				t.Fatal(err)
-			}
+			begin(t, plane, c)
 			whole := requests(corev1.ResourceCPU, "1")
 
 			w.create(pod("refused-0", whole))

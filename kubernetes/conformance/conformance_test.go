@@ -31,21 +31,9 @@ func TestOurs(t *testing.T) {
 
 // conform runs the list against a scheduler on a plane of its own.
 func conform(t *testing.T, c bench.Candidate) {
-	ctx := t.Context()
 	plane := planetest.Start(t, controlplane.Config{Controllers: controllers}, c.Program)
 	classes(t, plane)
-	truth, err := bench.ReadTruth("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	configuration, err := c.For(truth, plane.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := plane.StartScheduler(ctx, controlplane.Scheduler{Program: c.Program, Configuration: configuration})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := begin(t, plane, c)
 	for _, list := range [][]struct {
 		name string
 		run  func(w *world)
@@ -62,6 +50,24 @@ func conform(t *testing.T, c bench.Candidate) {
 		log, err := os.ReadFile(s.Log())
 		t.Logf("the scheduler's log (%v):\n%s", err, log)
 	}
+}
+
+// begin starts a candidate, ours by what ships.
+func begin(t *testing.T, plane *controlplane.Plane, c bench.Candidate) *controlplane.RunningScheduler {
+	t.Helper()
+	truth, err := bench.ReadTruth("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	configuration, err := c.For(truth, plane.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{Program: c.Program, Configuration: configuration})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func classes(t *testing.T, plane *controlplane.Plane) {

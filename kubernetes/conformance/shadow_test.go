@@ -49,13 +49,7 @@ func oneByOne(t *testing.T, c bench.Candidate) []string {
 		n.Status.Allocatable[corev1.ResourceCPU], n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("1000"), resource.MustParse("1000Gi")
 		n.Status.Capacity = n.Status.Allocatable.DeepCopy()
 	})
-	configuration, err := c.For(truth, plane.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := plane.StartScheduler(t.Context(), controlplane.Scheduler{Program: c.Program, Configuration: configuration}); err != nil {
-		t.Fatal(err)
-	}
+	begin(t, plane, c)
 	var at []string
 	for i := range 40 {
 		name := fmt.Sprintf("pod-%02d", i)

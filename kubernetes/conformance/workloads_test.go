@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cotenant/cotenant/explain"
+	"github.com/cotenant/cotenant/kubernetes/bench"
 	"github.com/cotenant/cotenant/kubernetes/controlplane"
 	"github.com/cotenant/cotenant/kubernetes/controlplane/planetest"
 )
@@ -193,14 +194,7 @@ func TestProfilesHaveModes(t *testing.T) {
 		if err != nil {
 			return false, err
 		}
-		decided := map[string]float64{}
-		for _, m := range families["cotenant_pods_decided_total"].GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "mode" {
-					decided[l.GetValue()] += m.GetCounter().GetValue()
-				}
-			}
-		}
+		decided := bench.ByLabel(families["cotenant_pods_decided_total"], "mode")
 		elsewhere := -1.0
 		for _, m := range families["cotenant_pods_elsewhere_ratio"].GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -254,14 +248,7 @@ func TestBatchingStaysOn(t *testing.T) {
 				if err != nil {
 					return false, err
 				}
-				used = 0
-				for _, m := range families["scheduler_batch_attempts_total"].GetMetric() {
-					for _, l := range m.GetLabel() {
-						if l.GetValue() == "hint_used" {
-							used += m.GetCounter().GetValue()
-						}
-					}
-				}
+				used = bench.ByLabel(families["scheduler_batch_attempts_total"], "result")["hint_used"]
 				return used >= pods/2, fmt.Errorf("%g of %d pods were", used, pods)
 			})
 			t.Logf("%g of %d pods were batched", used, pods)

@@ -86,17 +86,17 @@ func (c *core) budget(pods int) time.Duration {
 
 // make makes a plan of the nodes as they are.
 func (c *core) make(ctx context.Context, s *brain.State, batch []*entry, infos []fwk.NodeInfo, deadline time.Time) *plan.Plan {
-	if c.late.Load() {
-		return c.ask(s, batch, plan.Problem{}, deadline)
-	}
-	spec := c.view(s).Spec(infos)
-	groups := c.groups(notRunning(batch, spec.Running), c.admission().of(ctx, infos))
-	return c.ask(s, batch, plan.Problem{Spec: spec, Groups: apart(groups, spec.Running)}, deadline)
+	return c.ask(s, batch, deadline, func() plan.Problem {
+		spec := c.view(s).Spec(infos)
+		groups := c.groups(notRunning(batch, spec.Running), c.admission().of(ctx, infos))
+		return plan.Problem{Spec: spec, Groups: apart(groups, spec.Running)}
+	})
 }
 
 // ask calls the policies in a goroutine of their own, so that one which neither
-// stops nor returns stops nobody: its pods are left to the scheduler.
-func (c *core) ask(s *brain.State, batch []*entry, problem plan.Problem, deadline time.Time) *plan.Plan {
+// stops nor returns stops nobody: its pods are left to the scheduler. What is asked
+// is put together only where they can be asked.
+func (c *core) ask(s *brain.State, batch []*entry, deadline time.Time, what func() plan.Problem) *plan.Plan {
 	if c.late.Load() {
 		return all(batch, plan.Reason{Code: plan.PolicyLate, Words: "the policy is still at a plan that was given up on"})
 	}
@@ -104,6 +104,7 @@ func (c *core) ask(s *brain.State, batch []*entry, problem plan.Problem, deadlin
 	if err != nil {
 		return all(batch, plan.Reason{Code: plan.PolicyFailed, Words: err.Error()})
 	}
+	problem := what()
 	problem.Objective, problem.Now, problem.Seed = c.objective, c.now(), uint64(c.plans)
 	problem.Stop = func() bool { return !time.Now().Before(deadline) }
 	done := make(chan *plan.Plan, 1)

@@ -133,9 +133,7 @@ func (p *Plugin) bestPlan(ctx context.Context, list []*v1.Pod, placements []*fwk
 		}
 		sum := 0.0
 		for id := range x.Node {
-			if v := x.performance(id); v == v { // not NaN
-				sum += v
-			}
+			sum += x.Performance[id]
 		}
 		if len(x.Node) == 0 {
 			best.why = plan.Reason{Code: plan.NoRoom, Words: x.Held[batch[0].view.Task.ID]}

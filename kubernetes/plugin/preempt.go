@@ -157,8 +157,7 @@ func (t *trial) kind(ctx context.Context, e *entry) *trialKind {
 	if k, ok := t.kinds[e.kind()]; ok {
 		return k
 	}
-	k := &trialKind{pod: e.pod, state: framework.NewCycleState()}
-	k.state.Write(probeKey, probe{})
+	k := &trialKind{pod: e.pod, state: probeState()}
 	only, status, _ := t.framework.RunPreFilterPlugins(ctx, k.state, e.pod)
 	k.only, k.none = only, !status.IsSuccess()
 	for _, m := range t.gone {

@@ -137,7 +137,7 @@ func (s *Shadow) planBeside(now *brain.State, batch []*entry, groups []plan.Grou
 	defer s.planning.Unlock()
 	start := time.Now()
 	s.plans++
-	made := s.ask(now, batch, plan.Problem{Spec: spec, Groups: groups}, start.Add(s.budget(len(batch))))
+	made := s.ask(now, batch, start.Add(s.budget(len(batch))), func() plan.Problem { return plan.Problem{Spec: spec, Groups: groups} })
 	s.issue(batch, spec, &issued{Plan: made, at: start, version: now.Version, policy: s.args.Policy.Name, number: s.plans})
 	planSeconds.Observe(time.Since(start).Seconds())
 	planPods.Observe(float64(len(batch)))

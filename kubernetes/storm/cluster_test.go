@@ -94,20 +94,8 @@ func (w *weather) watch() {
 // mayEvict lets the scheduler evict, which the stock one has no right to and
 // ours needs where it is configured to.
 func (w *weather) mayEvict() {
-	roles := w.kube.RbacV1()
-	_, err := roles.ClusterRoles().Create(w.ctx, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "evict"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	_, err = roles.ClusterRoleBindings().Create(w.ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "evict"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "evict"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:kube-scheduler"}},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	evict := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/eviction"}, Verbs: []string{"create"}}
+	if err := w.plane.Allow(w.ctx, "evict", evict); err != nil {
 		w.Fatal(err)
 	}
 }
